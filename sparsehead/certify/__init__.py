@@ -5,7 +5,7 @@ A head mixes values: its mix is the average of the tokens' values, weighted by a
 balls, forward        numbers with error bounds; a model evaluated in them, for exact arithmetic and float64 at once
 brackets, lines       bounds on a head's mix over all inputs that share the relevant bits; heads that mix one scalar
 chain, regions        bounds on the rest of the model: along a line, or over a set
-mixtures, tails       mixes as sums over tokens: bounds for all inputs, and for all but a small share of them
+mixtures, sums, tails mixes as sums over tokens: bounds for all inputs, and for all but a small share of them
 activation_lines, relaxation, signed
                       linear bounds on the rest of the model: LayerNorm, MLP, read-out
 search                inputs on which the model is likely to be wrong

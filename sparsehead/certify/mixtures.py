@@ -105,9 +105,14 @@ class Mixture(ABC):
         """Bounds of sum_h g_h . (m_h - c_h), in exact arithmetic and in float64."""
         return self.lower(g), -self.lower(-g)
 
+    @property
+    def forms_at_once(self) -> int:
+        """How many linear forms are bounded at once, to limit memory."""
+        return max(1, NUMBERS_AT_ONCE // (self.X.size // self.X.shape[4]))
+
     def lower(self, g: Float[Array, "B H k f"]) -> Float[Array, "B f"]:
         """The lower bound of `ranges`."""
-        size = max(1, NUMBERS_AT_ONCE // (self.X.size // self.X.shape[4]))
+        size = self.forms_at_once
         parts = [self.linear(g[..., i : i + size]) for i in range(0, g.shape[3], size)]
         return np.concatenate([_sum(constant, self.least(G)) for G, constant in parts], axis=1)
 

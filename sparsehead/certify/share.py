@@ -15,17 +15,18 @@ import numpy as np
 from .._base.types import Array, Float, Int
 from ..functions import SparseFunction
 from ..heads.model import Model
-from .branches import heaviest, patterns_of
+from .branches import patterns_of
 from .forward import outputs
-from .mixtures import FREE, Tokens
+from .mixtures import FREE, Mixture, Tokens
 from .signed import signed_form
-from .tails import ROOM, MostInputs
+from .sums import HEAVY, ROOM
+from .tails import MostInputs
 
-BUDGETS = (
-    1e-11,
-    4e-7,
-)  # share of a part's inputs that may escape the bounds on what is mixed; a larger one narrows them
-TARGET = 2e-11  # a share below which no part is split any more
+# Shares of a part's inputs that may escape the bounds on what is mixed. The larger one gives narrower bounds and is
+# tried first; the smaller one is worth its time only for parts of which the first has proved nearly all.
+BUDGETS = (4e-7, 1e-10)
+TARGET = 1.5e-10  # a share below which no part is split any more
+NUMBERS_AT_ONCE = 2**22  # parts x tokens x coordinates
 INPUTS_AT_ONCE = 2**14  # in an enumeration
 
 
@@ -50,48 +51,90 @@ def proved_share(
 ) -> float:
     """An upper bound of the probability of an input on which model and f differ; `chance` is that of a 1."""
     start = time.process_time()
-
-    def look(state: Int[Array, " T"], sign: float) -> Part:
-        return bound_part(model, tokens, state, chance, sign)
-
     # Bits that are always 0 or always 1 are fixed.
     certain = np.where(chance == 0, 0, np.where(chance == 1, 1, FREE))
-    parts = []
-    for state, sign in zip(*patterns_of(f)):
-        if ((state == FREE) | (certain == FREE) | (state == certain)).all():
-            parts.append(look(np.where(state == FREE, certain, state), sign))
-    heap = [(-part.weight, i, part) for i, part in enumerate(parts)]
-    heapq.heapify(heap)
-    count = len(heap)
-    while time.process_time() - start < limit_seconds and -sum(entry[0] for entry in heap) > TARGET:
-        part = heap[0][2]
-        if part.split < 0:
-            break
-        heapq.heappop(heap)
-        for bit in (0, 1):
-            state = part.state.copy()
-            state[part.split] = bit
-            half = look(state, part.sign)
-            count += 1
-            heapq.heappush(heap, (-half.weight, count, half))
-    return min(1.0, -sum(entry[0] for entry in heap) * ROOM)
+    state, signs = patterns_of(f)
+    possible = ((state == FREE) | (certain == FREE) | (state == certain)).all(axis=1)
+    state, signs = np.where(state == FREE, certain, state)[possible], signs[possible]
+    batch = parts_at_once(tokens)
+    heap: list[tuple[float, int, Part]] = []
+    whole: list[float] = []  # weights of parts without free bits, which cannot be split
+    count = 0
+    while True:
+        for i in range(0, len(state), batch):
+            for part in bound_parts(model, tokens, state[i : i + batch], chance, signs[i : i + batch]):
+                count += 1
+                if part.split < 0:
+                    whole.append(part.weight)
+                else:
+                    heapq.heappush(heap, (-part.weight, count, part))
+        total = sum(whole) - sum(entry[0] for entry in heap)
+        if total <= TARGET or not heap or time.process_time() - start > limit_seconds:
+            return min(1.0, total * ROOM)
+        state, signs = _split(heap, batch)
 
 
-def bound_part(
-    model: Model, tokens: Tokens, state: Int[Array, " T"], chance: Float[Array, " T"], sign: float
-) -> Part:
-    """The bound for one part, from the first budget that is of use."""
-    share = 1.0
+def _split(
+    heap: list[tuple[float, int, Part]], batch: int
+) -> tuple[Int[Array, "halves T"], Float[Array, " halves"]]:
+    """Take the parts that make up most of the bound, half a batch at most, and return their halves."""
+    parts: list[Part] = []
+    total, taken = -sum(entry[0] for entry in heap), 0.0
+    while heap and taken <= 0.9 * total and 2 * len(parts) < max(2, batch):
+        parts.append(heapq.heappop(heap)[2])
+        taken += parts[-1].weight
+    state = np.repeat(np.stack([part.state for part in parts]), 2, axis=0)
+    state[np.arange(len(state)), np.repeat([part.split for part in parts], 2)] = np.tile([0, 1], len(parts))
+    return state, np.repeat([part.sign for part in parts], 2)
+
+
+def parts_at_once(tokens: Tokens) -> int:
+    """How many parts are bounded together: few enough for `tails` to bound several linear forms at once."""
+    n, _, H, k = tokens.value.shape
+    return max(1, min(NUMBERS_AT_ONCE // (2 * n * H * (k + 1)), 2**14 // (H * min(n, HEAVY))))
+
+
+def bound_parts(
+    model: Model,
+    tokens: Tokens,
+    state: Int[Array, "B T"],
+    chance: Float[Array, " T"],
+    sign: Float[Array, " B"],
+) -> list[Part]:
+    """The bound for each part, the least of those by budgets."""
+    share, split = np.ones(len(state)), np.full(len(state), -1)
+    left = np.arange(len(state))
     for budget in BUDGETS:
-        mixture = MostInputs(tokens, state[None], chance, budget / _events(model))
-        form = signed_form(model, mixture, np.array([sign]))
-        below = float(mixture.chance_below(form.g, -form.constant)[0])
+        mixture = MostInputs(tokens, state[left], chance, budget / _events(model))
+        form = signed_form(model, mixture, sign[left])
+        found = mixture.chance_below(form.g, -form.constant) + mixture.spent
         # A bound that does not exist is NaN and counts as all of the part's inputs.
-        share = below + mixture.spent if below + mixture.spent < share else share
-        if share < 4 * BUDGETS[-1]:
+        share[left] = np.where(found < share[left], found, share[left])
+        split[left] = most_moving(model, mixture, state[left])
+        left = left[share[left] < 4 * budget]
+        if not len(left):
             break
-    weight = float(np.prod(np.where(state == 1, chance, np.where(state == 0, 1 - chance, 1.0))))
-    return Part(state, sign, min(1.0, weight * ROOM), share, int(heaviest(model, mixture, state[None])[0]))
+    weight = np.where(state == 1, chance, np.where(state == 0, 1 - chance, 1.0)).prod(axis=1) * ROOM
+    return [
+        Part(state[i], float(sign[i]), min(1.0, float(weight[i])), float(share[i]), int(split[i]))
+        for i in range(len(state))
+    ]
+
+
+def most_moving(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int[Array, " B"]:
+    """The free bit that moves U at [CLS] most, by what is mixed or by the heads' denominators; -1 if no bit is free.
+
+    A token that outweighs all others has a value near the mean c, so that its bit hardly moves sum w (v - c). It moves
+    the denominator, and with it the mix, by about its share of the weight times the distance between values.
+    """
+    W = np.abs(model.layers[0].W_C)
+    far = np.sqrt((mixture.offset**2).mean(axis=(1, 2)))  # (B, H, k)
+    moves = np.abs(mixture.X[:, :, 1] - mixture.X[:, :, 0]) / mixture.D[:, None, :, None]
+    sizes = W.sum(axis=2)
+    weight = np.einsum("bnhk,hk->bn", moves[..., :-1], sizes)
+    weight = weight + np.einsum("bnh,bhk,hk->bn", moves[..., -1], far, sizes)
+    weight = np.where(state == FREE, weight[:, : state.shape[1]], -1.0)
+    return np.where((state == FREE).any(axis=1), weight.argmax(axis=1), -1)
 
 
 def _events(model: Model) -> int:

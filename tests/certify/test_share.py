@@ -11,14 +11,16 @@ import pytest
 import sparsehead as sh
 from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
-from sparsehead.certify import verify
+from sparsehead.certify import share, verify
 from sparsehead.certify.activation_lines import lines_around
 from sparsehead.certify.branches import bound_parts, decide, patterns_of
 from sparsehead.certify.certificate import rounded_up
 from sparsehead.certify.mixtures import FREE, AllInputs, Tokens
 from sparsehead.certify.relaxation import Attended, Normed, applies, largest_output, norm_rounding
-from sparsehead.certify.share import bound_part, enumerated_share, proved_share
-from sparsehead.certify.tails import MostInputs, log_chernoff, tail_chance
+from sparsehead.certify.share import bound_parts as bound_shares
+from sparsehead.certify.share import enumerated_share, proved_share
+from sparsehead.certify.sums import Sums, tail_variance
+from sparsehead.certify.tails import MostInputs, log_chernoff, tail_chances
 from sparsehead.functions import assignments, from_table
 from sparsehead.heads.block import LayerNorm
 from sparsehead.heads.heads import activation, gelu
@@ -103,24 +105,61 @@ def test_tail_bounds_are_broken_no_more_often_than_they_say():
     assert sharp > 5  # they say more than the bounds over all inputs
 
 
-def test_one_tail_bound_is_broken_no_more_often_than_it_says():
+def weighed(first, moves, p, G):
+    """All values of the forms G of the sum over tokens, (2^n, f), and their probabilities."""
+    bits = assignments(len(p))
+    sums = first.sum(axis=0) + bits @ moves
+    return sums @ G, np.where(bits == 1, p, 1 - p).prod(axis=1)
+
+
+@pytest.mark.parametrize("log_inverse", [0.5, 3.0, 9.0])
+def test_one_tail_bound_is_broken_no_more_often_than_it_says(log_inverse):
+    """Equal terms of one sign come closest to the bound; terms of all sizes try the blocks of heavy ones."""
     seen = 0.0
-    for number in range(10):
+    for number in range(12):
         rng = stream(number, "one tail")
-        model, chance = random_block(rng, 9), rng.uniform(0.1, 0.9, 9)
-        mixture = MostInputs(Tokens.of(model), np.full((1, 9), FREE), chance, 0.02)
-        G = rng.normal(size=(1, mixture.moves.shape[2], 6))
-        middle, below, above = (part[0] for part in mixture._beyond(slice(None), G))
-        bits = assignments(9).astype(int)
-        on = np.pad(bits, ((0, 0), (0, mixture.X.shape[1] - 9)))
-        X = mixture.X[0].reshape(on.shape[1], 2, -1)
-        sums = X[np.arange(on.shape[1]), on].sum(axis=1) @ G[0]
-        weight = np.where(bits == 1, chance, 1 - chance).prod(axis=1)
-        for broken in (sums < middle - below - 1e-9, sums > middle + above + 1e-9):
-            share = (weight[:, None] * broken).sum(axis=0)
-            assert (share <= 0.02).all()
+        p = rng.uniform(0.02, 0.98, 12) if number % 2 else np.full(12, float(rng.choice([0.1, 0.5, 0.9])))
+        scale = 1.0 if number % 3 else 10.0 ** rng.uniform(-3, 1, (12, 1))
+        first, moves = rng.normal(size=(12, 2)), np.abs(rng.normal(1, 0.1, size=(12, 2))) * scale
+        G = np.concatenate([np.eye(2), -np.eye(2), rng.normal(size=(2, 3))], axis=1)
+        sums = Sums.of(first[None], moves[None], p)
+        middle = sums.middle(G[None])[0]
+        forms, weight = weighed(first, moves, p, G)
+        assert weight @ forms == pytest.approx(middle)
+        for sign, beyond in zip((-1.0, 1.0), sums.beyond(G[None], log_inverse, (-1.0, 1.0))):
+            broken = (sign * (forms - middle) > beyond[0]).astype(float)
+            share = weight @ broken / np.exp(-log_inverse)
+            assert (share <= 1).all()
             seen = max(seen, float(share.max()))
-    assert seen > 1e-6  # they are broken at all
+    assert seen > 0.01  # they are broken at all, and not much less often than they say
+
+
+def test_few_terms_are_bounded_by_their_largest_values():
+    first, moves = np.zeros((1, 40, 1)), np.concatenate([np.full(3, 1.0), np.full(37, 1e-6)])[None, :, None]
+    above = Sums.of(first, moves, np.full(40, 0.25)).beyond(np.ones((1, 1, 1)), 30.0, (1.0,))[0]
+    assert 3 * 0.75 < above[0, 0] < 3 * 0.75 + 1e-4
+
+
+def test_light_terms_count_as_a_normal_variable():
+    n = 1000
+    first, moves = np.zeros((1, n, 1)), np.ones((1, n, 1))
+    above = Sums.of(first, moves, np.full(n, 0.5)).beyond(np.ones((1, 1, 1)), 8.0, (1.0,))[0]
+    assert above[0, 0] == pytest.approx(np.sqrt(2 * 8.0 * n / 4), rel=1e-6)
+
+
+def test_the_tails_of_a_bit_are_lighter_than_normal_ones():
+    """E exp(x (b - p)) <= exp(w x^2 / 2), with equality at x = 2 ln((1 - p) / p)."""
+    chances = np.array([1e-12, 0.01, 0.3, 0.4999, 0.5, 0.500499, 0.8, 1 - 1e-9])
+    with mpmath.workdps(40):
+        for p, w in zip(chances, tail_variance(chances)):
+            q = mpmath.mpf(1) - mpmath.mpf(float(p))
+            touching = 2 * mpmath.log(q / float(p))
+            for x in (-30, -3, -0.1, 0.01, 1, 7, 200, touching):
+                log = mpmath.log(q * mpmath.exp(-float(p) * x) + float(p) * mpmath.exp(q * x))
+                assert log <= mpmath.mpf(float(w)) * x * x / 2
+            if abs(touching) > 0.1:
+                assert float(log) == pytest.approx(float(w * x * x / 2), rel=1e-6)
+    assert tail_variance(np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
 
 
 def test_every_use_of_a_tail_bound_is_counted():
@@ -155,7 +194,8 @@ def test_chances_of_large_sums_are_bounded():
         rng = stream(number, "chance")
         terms, p = rng.normal(size=(7, 2)) * 10.0 ** rng.uniform(-3, 3), rng.choice([0.01, 0.3, 0.9], size=7)
         level = float(rng.uniform(terms.min(axis=1).sum(), terms.max(axis=1).sum() * 1.01))
-        bound, true = tail_chance(terms, p, level), exact_chance(terms, p, level)
+        bound = tail_chances(terms[None], p, np.array([level]))[0]
+        true = exact_chance(terms, p, level)
         assert bound >= true
         informative += bound < 0.5
     assert informative > 10
@@ -163,8 +203,17 @@ def test_chances_of_large_sums_are_bounded():
 
 def test_a_chance_is_that_of_ones_not_of_zeros():
     terms = np.tile([0.0, 1.0], (20, 1))
-    assert tail_chance(terms, np.full(20, 0.05), 10.0) < 1e-4
-    assert tail_chance(terms, np.full(20, 0.95), 10.0) == 1.0
+    assert tail_chances(terms[None], np.full(20, 0.05), np.array([10.0]))[0] < 1e-4
+    assert tail_chances(terms[None], np.full(20, 0.95), np.array([10.0]))[0] == 1.0
+
+
+def test_chances_of_several_sums_are_those_of_each_alone():
+    rng = stream(3, "several")
+    terms, p, level = rng.normal(size=(4, 9, 2)), rng.uniform(0.1, 0.9, 9), np.array([-50.0, 3.0, 6.0, 50.0])
+    together = tail_chances(terms, p, level)
+    assert together.tolist() == [tail_chances(terms[[i]], p, level[[i]])[0] for i in range(4)]
+    assert together[0] == 1
+    assert together[3] == 0
 
 
 @pytest.mark.parametrize("rate", [0.01, 1.0, 30.0, 500.0])
@@ -180,14 +229,14 @@ def test_the_logarithm_of_chernoffs_bound_is_rounded_up(rate):
                     (1 - q) * mpmath.exp(rate * mpmath.mpf(float(a)))
                     + q * mpmath.exp(rate * mpmath.mpf(float(b)))
                 )
-            found = log_chernoff(terms, p, level, rate)
+            found = float(log_chernoff(terms[None], p, np.array([level]), np.array([rate]))[0])
             assert found >= true
             assert found - true < 1e-9 * (1 + abs(true))
 
 
 def test_a_chance_that_underflows_is_not_zero():
     terms = np.tile([0.0, 1.0], (20_000, 1))
-    assert 0 < tail_chance(terms, np.full(20_000, 1e-6), 19_000.0) < 1e-300
+    assert 0 < tail_chances(terms[None], np.full(20_000, 1e-6), np.array([19_000.0]))[0] < 1e-300
 
 
 # what follows the attention
@@ -341,7 +390,7 @@ def test_a_part_weighs_its_probability_and_bits_that_are_certain_are_fixed():
     f = sh.parse(model.meta["function"], T=24)
     chance = np.full(24, 0.75)
     state, signs = patterns_of(f)
-    parts = [bound_part(model, Tokens.of(model), row, chance, sign) for row, sign in zip(state, signs)]
+    parts = bound_shares(model, Tokens.of(model), state, chance, signs)
     assert sum(part.chance for part in parts) == pytest.approx(1)
     ones = np.array([part.chance for part in parts])[[0, -1]]
     assert ones == pytest.approx([0.25**f.s, 0.75**f.s])
@@ -352,10 +401,60 @@ def test_a_part_weighs_its_probability_and_bits_that_are_certain_are_fixed():
     assert fixed >= float(model.predict(bits[:1])[0] != f(bits[:1])[0])
 
 
+def test_parts_are_bounded_alone_as_in_a_batch_and_split_by_the_bit_that_moves_most():
+    model = a_learned_model()
+    f = sh.parse(model.meta["function"], T=24)
+    chance, tokens = np.full(24, 0.75), Tokens.of(model)
+    state, signs = patterns_of(f)
+    together = bound_shares(model, tokens, state, chance, signs)
+    for i, part in enumerate(together):
+        alone = bound_shares(model, tokens, state[[i]], chance, signs[[i]])[0]
+        assert (alone.chance, alone.split) == (part.chance, part.split)
+        assert alone.share == pytest.approx(part.share, rel=1e-3)
+        assert part.split >= 0
+        assert part.state[part.split] == FREE
+    fixed = bound_shares(model, tokens, np.zeros((1, 24), dtype=int), chance, -np.ones(1))[0]
+    assert fixed.split == -1
+
+
+def test_batches_of_parts_give_what_single_parts_give(monkeypatch):
+    """The parts cover all inputs exactly once, however many are split together."""
+    model = random_block(stream(2, "batches"), 5)
+    f = from_table(T=5, support=(0, 1), table=(0, 0, 0, 1))
+    chance = np.array([0.9, 0.8, 0.1, 0.5, 0.99])
+    covered: list[share.Part] = []
+    real = share.bound_parts
+
+    def counting(model, tokens, state, *rest):
+        parts = real(model, tokens, state, *rest)
+        covered.extend(part for part in parts if part.split < 0)
+        return parts
+
+    monkeypatch.setattr(share, "bound_parts", counting)
+    monkeypatch.setattr(share, "TARGET", -1.0)
+    for batch in (1, 3, 64):
+        covered.clear()
+        monkeypatch.setattr(share, "parts_at_once", lambda tokens, batch=batch: batch)
+        found = proved_share(model, f, Tokens.of(model), chance, limit_seconds=60.0)
+        assert len({tuple(part.state) for part in covered}) == len(covered) == 2**5
+        assert found == pytest.approx(enumerated_share(model, f, chance), rel=1e-6)
+
+
+def test_a_token_that_outweighs_all_others_is_split_first():
+    """Its value is near the mean, so that only the denominator shows it."""
+    model = random_block(stream(5, "outweighs"), 6)
+    tokens = Tokens.of(model)
+    weight = np.full_like(tokens.weight, 1e-6)
+    weight[3, 0] = 1.0
+    tokens = replace(tokens, weight=weight, light=weight, heavy=weight)
+    mixture = MostInputs(tokens, np.full((1, 6), FREE), np.full(6, 0.5), 1e-6)
+    assert share.most_moving(model, mixture, np.full((1, 6), FREE)).tolist() == [3]
+
+
 def test_the_sentence_rounds_up_and_names_p():
     assert rounded_up(3.01e-10) == "3.1e-10"
-    for share in np.exp(np.random.default_rng(0).uniform(-40, 0, 300)):
-        assert share <= float(rounded_up(share)) <= share * 1.11
+    for x in np.exp(np.random.default_rng(0).uniform(-40, 0, 300)):
+        assert x <= float(rounded_up(x)) <= x * 1.11
     model = learned("best", "and", 24, 1)
     wrong = verify(model, "x0", p=0.25, limit_seconds=0.3)
     assert wrong.correct is False

@@ -1,0 +1,133 @@
+"""Sums of independent terms with two values each, and how far all but a share of them lie from their means.
+
+Term t is x_0 or x_0 + move, with probabilities 1 - p and p. For every real lambda (docs/theory.md 9.5)
+
+    E exp(lambda move (b - p)) <= exp(lambda^2 move^2 w(p) / 2),      w(p) = (1 - 2p) / (2 ln((1 - p) / p)),
+
+so that S, the sum of the terms, has lighter tails than a normal variable of the variance W = sum_t w(p_t) move_t^2:
+
+    P(S >= E S + x) <= exp(-L)      if   x = sqrt(2 L W).
+
+W is a quadratic form of the coefficients of S, so that many linear forms of the same terms cost no sum over tokens.
+This is poor if a few terms make up most of W. Therefore the 1, 2, 4, .. heaviest terms are also bounded by the sum of
+their largest values, and only the rest as above; the least of these bounds counts.
+
+Rounding. Moves are float64 numbers and taken as exact. Variances and sums are rounded; ROOM, or a multiple of UNIT
+times the sum of absolute values, raises each bound by more than that.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from .._base.types import Array, Bool, Float
+from .balls import TINY, UNIT
+
+ROOM = 1 + 2.0**-30  # more than the relative rounding of a positive sum of up to 2^20 terms
+HEAVY = 256  # terms that are looked at one by one; more is sharper and slower
+CUTS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128])  # the heavy terms are taken in blocks that begin here
+
+
+def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """w(p) from above; it is at most 1/4, which it is at p = 1/2, and 0 at p = 0 and 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        w = (1 - 2 * p) / (2 * np.log((1 - p) / p)) * ROOM
+    return np.where(np.abs(1 - 2 * p) < 1e-3, 0.25, np.minimum(w, 0.25))
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """B families of n terms with c coordinates each; a linear form of the coordinates is a sum as above.
+
+    Args:
+        mean: of the sum.
+        heavy, weights: the moves of the heavy terms, the heaviest first, and their w(p).
+        skew: sums of (1/2 - p) move over the blocks of heavy terms.
+        spread, spread_light: W as a quadratic form, of all terms and of the light ones.
+        total: the sum of |move| over all terms.
+        terms: n.
+    """
+
+    mean: Float[Array, "B c"]
+    heavy: Float[Array, "B K c"]
+    weights: Float[Array, "B K"]
+    skew: Float[Array, "B blocks c"]
+    spread: Float[Array, "B c c"]
+    spread_light: Float[Array, "B c c"]
+    total: Float[Array, "B c"]
+    terms: int
+
+    @classmethod
+    def of(cls, first: Float[Array, "B n c"], moves: Float[Array, "B n c"], p: Float[Array, " n"]) -> "Sums":
+        """The sums of terms with the values `first` and `first + moves`."""
+        chance, w = p[:, None], tail_variance(p)[:, None]
+        weighted = w * moves
+        spread = weighted.transpose(0, 2, 1) @ moves
+        # A term is heavy if it makes up much of the variance of some coordinate; any choice would be right.
+        own = np.maximum(np.diagonal(spread, axis1=1, axis2=2), 2.0**-1000)
+        order = (weighted * moves / own[:, None]).max(axis=2)
+        chosen = np.argsort(-order, axis=1)[:, :HEAVY]
+        heavy = np.take_along_axis(moves, chosen[..., None], axis=1)
+        light = moves.copy()
+        np.put_along_axis(light, chosen[..., None], 0.0, axis=1)
+        return cls(
+            mean=(first + chance * moves).sum(axis=1),
+            heavy=heavy,
+            weights=w[chosen, 0],
+            skew=_by_block((0.5 - p[chosen])[..., None] * heavy),
+            spread=spread,
+            spread_light=(w * light).transpose(0, 2, 1) @ light,
+            total=np.abs(moves).sum(axis=1),
+            terms=len(p),
+        )
+
+    def some(self, chosen: Bool[Array, " B"]) -> "Sums":
+        """Some of the families."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Sums(**{name: x[chosen] if isinstance(x, np.ndarray) else x for name, x in plain.items()})
+
+    def middle(self, G: Float[Array, "B c f"]) -> Float[Array, "B f"]:
+        """The means of the forms G, without a bound on their rounding."""
+        return _times(self.mean, G)
+
+    def beyond(
+        self, G: Float[Array, "B c f"], log_inverse: float, signs: tuple[float, ...]
+    ) -> list[Float[Array, "B f"]]:
+        """For sign 1 by how much a form G can lie above its mean, for sign -1 below, but for a share of inputs.
+
+        The share is exp(-log_inverse), for each form and sign. A term is above its mean by at most (1 - p) move or
+        p |move|, so several of them by the sum of |move| / 2 + (1/2 - p) move.
+        """
+        sizes = np.abs(G)
+        moves = self.heavy @ G
+        lost = 4 * (self.terms + G.shape[1] + 16) * UNIT * _times(self.total, sizes)
+        blocks = _by_block(self.weights[..., None] * moves**2) * ROOM
+        # of the terms from each block on, and of the light ones alone
+        rest = [self._variance(G, sizes)]
+        for i in range(blocks.shape[1] - 1, -1, -1):
+            rest.insert(0, rest[0] + blocks[:, i])
+        tails = [np.sqrt(2 * log_inverse * ROOM * W) for W in rest]
+        halves, skews = _by_block(np.abs(moves, out=moves)) / 2, self.skew @ G
+        found = []
+        for sign in signs:
+            least, reach = tails[0], lost
+            for i, tail in enumerate(tails[1:]):
+                reach = reach + halves[:, i] + sign * skews[:, i]
+                least = np.minimum(least, reach + tail)
+            found.append(least * ROOM + TINY)
+        return found
+
+    def _variance(self, G: Float[Array, "B c f"], sizes: Float[Array, "B c f"]) -> Float[Array, "B f"]:
+        """W of the light terms from above: its rounding is at most a multiple of (|G| . deviations)^2."""
+        W = self.spread_light
+        deviations = np.sqrt(np.diagonal(W, axis1=1, axis2=2))
+        found = np.maximum((G * (W @ G)).sum(axis=1), 0.0)
+        return (found + 4 * (self.terms + G.shape[1] + 16) * UNIT * _times(deviations, sizes) ** 2) * ROOM
+
+
+def _by_block(x: Float[Array, "B K f"]) -> Float[Array, "B blocks f"]:
+    return np.add.reduceat(x, CUTS[x.shape[1] > CUTS], axis=1)
+
+
+def _times(x: Float[Array, "B c"], G: Float[Array, "B c f"]) -> Float[Array, "B f"]:
+    return (x[:, None] @ G)[:, 0]
