@@ -117,7 +117,7 @@ class Architecture:
             query, value, key).
         input_first: whether weights are stored (in, out), as by GPT-2; nn.Linear stores (out, in).
         query_norm, key_norm: names of the norms of each head's queries and keys, applied before the rotation.
-        heads: the entry of the configuration, or attribute of the attention module, with the number of heads; by
+        heads: the name of the configuration's entry, or attention module's attribute, with the number of heads; by
             default one of the usual names, or the `heads` that `probe` is given.
         scale, cap: the factor of the scores, by default 1/sqrt(k), and their cap, by default none.
         positions: "absolute" (only the tokens depend on positions), "rotary" or "relative bias".
@@ -176,7 +176,7 @@ class Architecture:
             ) from None
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """Call the function `name` of this architecture; what it raises becomes one line that names it."""
+        """Return the result of this architecture's function `name`; its exceptions become one line with that name."""
         try:
             return getattr(self, name)(*arguments)
         except SparseheadError:

@@ -32,7 +32,7 @@ class AtlasRow(ShortRepr):
       own, "yours, proved by your claim" or "yours, not proved".
     - bounds: the quantity that it bounds. source: where it comes from. assumes: what it assumes beyond the class.
     - log_covering: ln N at the atlas' resolution. gap: a bound on P(error) minus the training term. realizable: a bound
-      on P(error) for functions without training errors, or with large margins only. value: the number of a proxy, if it
+      on P(error) for functions without training errors, or whose margins are large. value: the number of a proxy, if it
       is none of the three. All are None if the form has no such value, or one beyond the range of a float.
     - note: why there is no value.
     """
@@ -55,7 +55,7 @@ class AtlasRow(ShortRepr):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class AtlasPoint(ShortRepr):
-    """ln N of every form if T, m or the depth, named by `axis`, is `at`; `smallest`: the proved form with the least."""
+    """ln N of every form where `axis` (T, m or the depth) is `at`; smallest: the proved form with the least ln N."""
 
     axis: str
     at: int

@@ -179,9 +179,9 @@ def _constant(
 def _measure_cls_head(
     model: Model, h: int, lift: bool, G: Float[Array, "d c"] | None
 ) -> tuple[MatrixNorms, ValuePath, bool | None]:
-    """Return norms of kappa and of head h's value path, LayerNorm folded in, and whether there is a value bias.
+    """Return norms of `cls_attention_stage`'s kappa and of head h's value path, and whether there is a value bias.
 
-    The key bias shifts all scores equally, so softmax cancels it.
+    The LayerNorm is folded in. The key bias shifts all scores equally, so softmax cancels it.
     """
     layer = model.layers[0]
     norm = layer.norm_attention

@@ -52,7 +52,7 @@ class Bound(WithChart, Verdict):
     - realizable_error, realizable_samples: error and samples by the fast rate, for a function whose training
       margins all exceed `margin`.
     - own: the names in `forms` of forms that are not part of this library: yours, or another package's.
-    - union_penalty: added to ln(1/delta) if norms and margin were chosen after training; 0 if they were given.
+    - union_penalty: the number added to ln(1/delta) if norms and margin were chosen after training; else 0.
 
     The gap and the realisable rate are two statements; each fails with probability at most delta. A number beyond the
     range of a float is None.
@@ -143,7 +143,7 @@ def bound(
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
         margin: required distance of outputs from the threshold, on the correct side; by default 1/2 for
-            written models with outputs 0 and 1, else 1.
+            constructed models with outputs 0 and 1, else 1.
         eps: resolution at which ln N is reported; by default half the declared margin, as in the realisable
             bound.
         form: one of FORMS, or a form of your own (see `form`); by default the proven form with the smallest gap, or

@@ -1,4 +1,4 @@
-"""`check_form`: try to refute a form with packings of small classes; check monotonicity and a change of units."""
+"""`check_form`: try to refute a form by packings of small classes; check that it is monotone and free of units."""
 
 import math
 from collections.abc import Iterator

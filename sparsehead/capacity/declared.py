@@ -100,7 +100,7 @@ class DeclaredClass:
 
 
 def declare_model(model: Model, *, margin: float | None = None, a_posteriori: bool = True) -> DeclaredClass:
-    """Return the class of a model; the default margin is half the gap between a written model's outputs, else 1."""
+    """Return the class of a model. The default margin is its threshold if > 0 (1/2 for constructed models), else 1."""
     if margin is None:
         margin = model.threshold if model.threshold > 0 else 1.0
     fixed = () if model.encoding.kind == "trainable" else ("the encoding was fixed, not learned",)

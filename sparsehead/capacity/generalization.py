@@ -108,8 +108,8 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
         P(y f <= 0) <= (2/m) ( log2 N_inf(F; margin/2; 2m) + log2(2/delta) ).
 
     log_covering_2m is ln N_inf(F; margin/2; 2m); external covers suffice. Proof: a ghost sample doubles the data, the
-    cover makes the class finite, and under random swaps all errors fall into the ghost half with probability at most
-    2^{-em/2}.   Paper: realizable
+    cover makes the class finite, and if P(y f <= 0) > e, under random swaps all errors of f fall into the ghost half
+    with probability at most 2^{-em/2}.   Paper: realizable
     """
     bits = (log_covering_2m + penalty) / math.log(2) + (1 - math.log2(check_delta(delta)))
     return 2 * bits / check_count("m", m)

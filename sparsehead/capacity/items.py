@@ -214,7 +214,7 @@ class _Split:
         return np.where(kinds == self.FREE, self.log_rho, log_y), fall
 
     def _shares(self, kinds: Array) -> Array:
-        """Return ln of the best y for every row of kinds, in which free items must leave some items and some error."""
+        """Return ln of the best y for every row of kinds, each with an item that is not free and with error left."""
         free = kinds == self.FREE
         log_left, paid = np.log(self._share_left(kinds)), np.where(free, LOG_ZERO, self.log_n)
         log_mu = np.full(len(kinds), float(self.log_rho.max()))

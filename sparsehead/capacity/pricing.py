@@ -61,7 +61,10 @@ class Pricing:
         return norms + (len(self.choices) + 1) * math.log(2)
 
     def log_norm(self, name: str, value: float) -> float:
-        """Return ln of the declared norm: the norm itself, or the next power of two; each name adds one penalty."""
+        """Return ln of the declared norm: of `value`, or of the next power of two if norms were chosen after training.
+
+        Each name then adds one penalty.
+        """
         if name not in self.declared:
             self.declared[name] = ln(value) if not self.a_posteriori or value == 0 else _round_up(value)
         return self.declared[name]
@@ -118,7 +121,7 @@ def _power_penalty(j: int) -> float:
 def declared_margin(margin: float, *, chosen: bool) -> tuple[float, float]:
     """Return the declared margin of a model with this margin, and the amount its choice adds to ln(1/delta).
 
-    The realisable bound needs training margins that EXCEED the declared margin, and a written model has margins of
+    The realisable bound needs training margins that EXCEED the declared margin, and a constructed model has margins of
     exactly 1/2; the declared margin is therefore smaller by the factor 1 - 2^-20. With chosen=True, for a margin that
     may have been picked after training, it is first rounded down to a power of two.
 

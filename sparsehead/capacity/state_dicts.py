@@ -32,7 +32,7 @@ from .stored_weights import Pair, fused, named_weights, output_of, pair, weight_
 
 
 class Norms(WithCard, dict[str, tuple[HeadNorms, ...]]):
-    """Norms of every head by layer, a dict that is printed as a table; `notes` are about the scores."""
+    """Norms of every head by layer, a dict that is printed as a table; `notes` are sentences about the scores."""
 
     notes: tuple[str, ...] = ()
 

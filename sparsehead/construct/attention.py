@@ -7,7 +7,8 @@ The leak is the share of attention that goes to irrelevant tokens.
 
 u and w are dual vectors: the solutions of smallest norm of linear equations on the rows P_I, E_0, E_1, [CLS]. Scores
 inside the support are therefore exact for any embeddings; positions that are not orthogonal change only the scores of
-irrelevant tokens.   Differs: the paper sums the positions of the support, which fails for Delta > 0 (errata-paper-3).
+irrelevant tokens.   Differs: the paper's key sums the positions of the support, which fails if they are not orthogonal
+(errata-paper-3).
 """
 
 import math
@@ -98,7 +99,7 @@ def additive_selection(
     C = sum |c_i|, m = sum c_i / C, eps = 1/(8 C), bit 1 multiplies a token's weight by 1 + eps, position i has value
     (sign c_i - m) / eps and bit 1 the value m / (1 + eps). The numerator is then, exactly,
     e^beta sum_i c_i b_i + m * (ones outside), and the denominator varies by a factor of at most 1 + eps.
-    Differs: F1 of the theory has positive weights only.   Paper: single-head, single-head-random
+    Differs: the paper's head sums bits with equal weights.   Paper: single-head, single-head-random
     """
     sizes = np.abs(np.array(code.weights, dtype=np.float64))
     move, at_support, at_one = _bit_and_position(code)

@@ -13,7 +13,7 @@ from .attention import Selection, TooNarrow, check_reach, dual, support_rows
 
 
 def linear_kind(f: SparseFunction) -> tuple[int, bool] | None:
-    """Return (the deciding bit value, whether the output is negated) for AND, OR, NAND, NOR; None for other f."""
+    """Return for AND, OR, NAND, NOR the bit value that alone decides f, and whether f is NAND or NOR; else None."""
     for rare in (1, 0):
         where = np.flatnonzero(f.values == rare).tolist()
         if where == [len(f.values) - 1]:  # AND (rare 1) or NAND: a single 0 decides

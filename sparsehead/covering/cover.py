@@ -209,7 +209,7 @@ def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
 
 
 def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int] | None, float, bool]:
-    """Return the fewest columns found that cover all rows (or None), a lower bound, and whether they are minimal."""
+    """Return the fewest columns found that cover all rows (or None), a lower bound, and whether they are optimal."""
     columns, bound, proven = _choose_columns(1.0, near.astype(np.float64), lb=1.0, time_limit=time_limit)
     # the solver's tolerance may leave a row uncovered
     if columns is not None and not near[:, columns].any(axis=1).all():

@@ -45,8 +45,9 @@ def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1)
 def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
     """Return upper bounds on (P_opt, P_unique) from the explanations that differ from the true set in one position.
 
-    Let M samples be positive, and d_i have a 0 at position i alone of the true set. A column outside it is 1 on all
-    positives with probability p^M, and then replaces i with probability (1-p)^d_i, independently over i and columns.
+    Let M samples be positive, and let d_i samples have a 0 at the true position i and a 1 at the other true positions.
+    A column outside the true set is 1 on all positives with probability p^M, and can then replace i with probability
+    (1-p)^d_i, independently over i and over columns.
     So the number X of such explanations has the generating function
 
         g(z) = [1 - p^M + p^M prod_i (1 - (1-p)^d_i (1-z))]^(T-s),    P(X = 0) = g(0),   E 1/(1+X) = int_0^1 g,
@@ -168,7 +169,7 @@ def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " 
 
 
 def _cut(s: int) -> int:
-    """Return the largest D in 1 .. MULTISETS such that 0 .. D has at most MULTISETS multisets of size s, at least 1."""
+    """Return the largest D <= MULTISETS such that 0 .. D has at most MULTISETS multisets of size s, but at least 1."""
     D = 1
     while D < MULTISETS and math.comb(s + D + 1, s) <= MULTISETS:
         D += 1

@@ -81,7 +81,7 @@ def floor(
         kind: "and", "or", "parity" or "majority" of s positions; or any function (its positions are ignored).
         target: the required success rate, strictly between 0 and 1.
         unique: require P_unique >= target instead: the data have only one explanation.
-        guesses: number of answers, of which one must be right; m_guesses is the floor for it, m for one answer.
+        guesses: number of answers, of which one must be right; the result's m_guesses is for them, m for one answer.
         noise: probability that a label is wrong.
     Paper: sample-lower-bound, information-floor
 

@@ -179,7 +179,7 @@ def _met_in_the_middle(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s
 
 
 def _hashes(columns: Shaped[Array, "m n"]) -> Shaped[Array, " n"]:
-    """Return 64-bit hashes of m-bit columns, linear modulo 2: the columns up to m = 64, else a fixed random map."""
+    """Return 64-bit hashes of m-bit columns: up to m = 64 the columns, else their image under a random linear map."""
     m = len(columns)
     if m <= 64:
         words = np.uint64(1) << np.arange(m, dtype=np.uint64)

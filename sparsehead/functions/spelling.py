@@ -136,7 +136,7 @@ def _xor_with(support: Sequence[int], table: Shaped[Array, " N"], negated: int) 
 
 
 def _xor(terms: list[str]) -> str:
-    """Return the terms joined by "^"; a leading 1 becomes a "!" of the next term if that term has one literal."""
+    """Return the terms joined by "^"; a leading 1 becomes a "!" before the next term if that term has no "&"."""
     if terms[0] == "1" and len(terms) > 1 and "&" not in terms[1]:
         terms = [_negate(terms[1]), *terms[2:]]
     return " ^ ".join(terms)

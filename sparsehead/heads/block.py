@@ -23,7 +23,7 @@ from .weights import check_shapes, to_float64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerNorm(ShortRepr):
-    """gain * (x - mean) / sqrt(variance + eps) + bias, along the last axis."""
+    """The map x -> gain * (x - mean) / sqrt(variance + eps) + bias, along the last axis."""
 
     gain: Float[Array, " d"]
     bias: Float[Array, " d"]
@@ -38,7 +38,7 @@ class LayerNorm(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mlp(ShortRepr):
-    """act(x W_1 + b_1) W_2 + b_2, applied to every row."""
+    """The map x -> act(x W_1 + b_1) W_2 + b_2 of every row x."""
 
     W_1: Float[Array, "d f"]
     b_1: Float[Array, " f"]

@@ -257,7 +257,7 @@ def _model_or_network(
 
 
 def _measured(model: Model, run: Run) -> Model:
-    """Return the model with the largest difference between its outputs and those of `run` in its `meta`.
+    """Return the model, after writing the largest difference between its outputs and those of `run` to its `meta`.
 
     Raises:
         NoModel: the difference is too large.

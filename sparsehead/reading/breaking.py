@@ -46,8 +46,8 @@ class Breaking(ShortRepr):
 
 
 def fewest_flips(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Breaking:
-    """Return the smallest set found of irrelevant flips after which the model's label is not f, over the first inputs
-    on which the two agree.
+    """Return the smallest set found of irrelevant flips after which the model's label differs from f, over the first
+    inputs on which the two agree.
     """
     outputs = evaluator(model)
     free = np.setdiff1d(np.arange(model.T), f.support)
