@@ -32,7 +32,7 @@ class Finding:
     """The result of checking a claim.
 
     Args:
-        label: label of the claim, which fills it in.
+        label: the label of the claim; calling the claim fills it in.
         verdict: one of VERDICTS. An erratum is our statement that the printed form is wrong: "holds" means that the
             fault was demonstrated.
         paper: the number or statement as printed.
@@ -73,7 +73,7 @@ class NotRun(Exception):
 
 @runtime_checkable
 class Check(Protocol):
-    """Recompute one statement."""
+    """A function that recomputes one statement."""
 
     def __call__(self, context: Context, /) -> Finding:
         """Return the result, made by `finding` or `judged`."""

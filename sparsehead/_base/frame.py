@@ -38,7 +38,7 @@ class Frame(Sequence[Row]):
     @overload
     def __getitem__(self, which: str) -> list[Any]: ...
     def __getitem__(self, which: int | slice | str) -> "Row | Frame | list[Any]":
-        """A row by its number, rows by a slice, or a column by its name."""
+        """Return a row by its number, rows by a slice, or a column by its name."""
         if isinstance(which, str):
             if which not in self.columns:
                 raise KeyError(f"there is no column {which!r}; the columns are {', '.join(self.columns)}.")

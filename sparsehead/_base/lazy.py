@@ -43,7 +43,7 @@ def names_for_type_checkers(file: str) -> dict[str, str]:
 
 
 def names_from(module: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a module of `sparsehead`; `home` is the module that defines each name."""
+    """Return a `__getattr__` for a module of `sparsehead`; `home` maps each name to the module that defines it."""
 
     def find(name: str) -> Any:
         if name not in home:

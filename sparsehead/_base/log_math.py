@@ -22,7 +22,7 @@ def ln(x: Real) -> float:
 
 
 def exp(log_x: float) -> float:
-    """e^log_x, or inf beyond the range of a float."""
+    """Return e^log_x, or inf if it is beyond the range of a float."""
     return math.exp(log_x) if log_x <= LARGEST else math.inf
 
 
@@ -40,12 +40,12 @@ def log_sum(logs: Iterable[float]) -> float:
 
 
 def log1p_exp(log_x: float) -> float:
-    """ln(1 + x) from ln x."""
+    """Return ln(1 + x), given ln x."""
     return log_sum([0.0, log_x])
 
 
 def log_ln(log_x: float) -> float:
-    """ln ln(2x + 1) from ln x: the logarithm of a factor in the covering bound for linear functions."""
+    """Return ln ln(2x + 1), given ln x: the logarithm of a factor in the covering bound for linear functions."""
     return ln(log1p_exp(math.log(2) + log_x))
 
 

@@ -98,7 +98,7 @@ def _number(path: Path) -> int | None:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """Return lines "name 123" or "name: 123 kB" as bytes by name; empty if the file does not exist."""
+    """Return the numbers of bytes in lines "name 123" or "name: 123 kB", by name; empty if there is no such file."""
     try:
         lines = [line.replace(":", " ").split() for line in path.read_text().splitlines()]
     except OSError:

@@ -94,12 +94,12 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
 
 
 def imported(text: str, *, what: str) -> Any:
-    """What "package.module:name" names, from installed packages and the folders of PYTHONPATH.
+    """Return the object named "package.module:name", from installed packages or the folders of PYTHONPATH.
 
     Args:
         what: the kind of the thing, for messages, such as "learner".
     Raises:
-        DomainError: the text is of another form, or there is no such module or name in it.
+        DomainError: the text is of another form, there is no such module, or the module has no such name.
     """
     module, _, name = text.partition(":")
     if not all(part.isidentifier() for part in [*module.split("."), name]):
@@ -125,7 +125,7 @@ def imported(text: str, *, what: str) -> Any:
 
 @contextmanager
 def _without_current_folder() -> Iterator[None]:
-    """Import without the folder that Python puts first for `-m`, `-c` and prompts; one in PYTHONPATH stays."""
+    """In the block, remove the current folder, which `-m`, `-c` and prompts put first, from sys.path: `search_path`."""
     before = list(sys.path)
     sys.path[:] = search_path()
     try:
@@ -135,6 +135,6 @@ def _without_current_folder() -> Iterator[None]:
 
 
 def search_path() -> list[str]:
-    """sys.path without the current folder, unless PYTHONPATH or an installed package put it there."""
+    """Return sys.path without the current folder, unless PYTHONPATH or an installed package put it there."""
     first = [] if sys.flags.safe_path or sys.path[:1] not in ([""], [os.getcwd()]) else sys.path[:1]
     return [folder for folder in sys.path[len(first) :] if folder]

@@ -1,4 +1,4 @@
-"""Convert each column of a table to numbers (NaN: missing) or texts (None: missing)."""
+"""Convert each column of a table to numbers, NaN if missing, or to texts, None if missing."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: an array of float64 (NaN: missing), or of objects that are texts (None: missing)."""
+    """One column: an array of float64, NaN where a value is missing, or of texts (as objects), None where missing."""
 
     name: str
     values: Shaped[Array, " n"]

@@ -66,7 +66,7 @@ def unpack(data: bytes, most: int = MAX_BYTES) -> Shaped[Array, "..."]:
 
 
 def _size(shape: tuple[int, ...], dtype: "np.dtype[np.generic]") -> int:
-    """Return the bytes of an array, with empty axes and items counted as one: 10^9 empty lists need memory too."""
+    """Return the bytes of an array; a length or an item size of 0 counts as 1, as 10^9 empty rows need memory too."""
     return math.prod(max(n, 1) for n in shape) * max(dtype.itemsize, 1)
 
 

@@ -107,7 +107,7 @@ class Store:
     def records(self, damage: list[str] | None = None) -> Iterator[Record]:
         """Yield records in the order in which they were added.
 
-        A damaged row appends a sentence to `damage`; without `damage` it raises a StoreError.
+        For a damaged row, a sentence is appended to `damage`; without `damage`, a StoreError is raised.
         """
         return self._records("TRUE", (), damage)
 
@@ -118,7 +118,7 @@ class Store:
 
         Args:
             engine: maps a spec to its engine, as in `made_by`; only outcomes of that engine are returned. Without it,
-                outcomes of any engine are; if several engines have one, the alphabetically first engine's.
+                any engine's outcome is; if there are several, that of the alphabetically first engine.
         """
         engines, found = self._engines(), {}
         for spec in specs:

@@ -278,7 +278,7 @@ class DaskPool(WorkerPool):
             raise SparseheadError(f"no worker of {self._where} can be used: {refused}.")
 
     def remove(self, worker: DaskWorker) -> str:
-        """Drop the futures of a lost worker, so that the sweep does not wait for them."""
+        """Drop the futures of a lost worker, so that the sweep does not wait for them; return how it ended."""
         self.workers.remove(worker)
         with suppress(Exception):
             self._client.cancel(list(worker.futures.values()))

@@ -100,9 +100,9 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def receive(self) -> list[tuple[Any, Message | None]]:
-        """Wait for messages (`worker` lists them), each with its worker; None as message means that it has ended.
+        """Wait for messages (`worker` lists them); return each with its worker, None if that worker has ended.
 
-        "done" carries its "unit", and so does "lost": a unit that must run again although no trial of it failed.
+        "done" and "lost" messages contain a "unit"; a lost unit must run again, though none of its trials failed.
         """
 
     @abstractmethod
@@ -241,7 +241,7 @@ class Sweep:
     def _hand_out(self, backlog: Backlog, *, ahead: bool) -> None:
         """Give units to workers that are free and have the memory for them.
 
-        `ahead` is False once a worker has been lost: with one unit per thread, it is clear which unit ended it.
+        `ahead` is False once a worker was lost: with one unit per thread, it is clear which unit ended the worker.
         """
         while backlog:
             each = backlog.seconds(backlog.first)

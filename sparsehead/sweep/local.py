@@ -102,7 +102,7 @@ class Processes(WorkerPool):
         return [(worker, message)]
 
     def remove(self, worker: "_Process") -> str:
-        """Return its exit code."""
+        """Remove a process that has ended; return its exit code in words."""
         self.workers.remove(worker)
         return f"exit code {worker.stop()}"
 

@@ -14,8 +14,8 @@ from .progress import Progress, SweepResult
 class StoredSweep:
     """Takes the place of a `LocalSweep` and runs nothing; a context manager.
 
-    `run` returns the records of the specs, in their order, up to the first that is missing. A sweep starts its trials
-    in that order. Counting later records too would favour short trials, which are those that succeed.
+    `run` returns the records of the specs, in their order, up to the first that is missing; a sweep starts its trials
+    in this order. Later records are left out, since they would be mostly of short trials, which are those that succeed.
     `complete` is False once a record was missing.
     """
 

@@ -79,7 +79,7 @@ class Backlog:
         self._rate = rate if self._rate is None else 0.5 * self._rate + 0.5 * rate
 
     def seconds(self, spec: TrainSpec) -> float | None:
-        """Estimate the seconds of a trial: as measured, or from the cost of others; None before any measurement."""
+        """Estimate the seconds of a trial from trials of its shape, or else of others; None before any measurement."""
         known = self._each.get(_shape(spec))
         return known if known is not None or self._rate is None else self._rate * cost(spec)
 

@@ -17,7 +17,7 @@ OWN, OWN_BAG = "own-", "bag-"  # prefixes of names of user-defined encodings; a 
 class Shape:
     """The settings of a model that `Architecture` and `TrainSpec` share.
 
-    The defaults are the practical block of the paper's experiments. The theoretical head of definition 3.2 is
+    The defaults are those of the block in the paper's experiments. The theoretical head of definition 3.2 has
     norm = residual = bias = scaled = False, mlp = 0, any `sigma`.   Paper: tf-layer
     """
 
@@ -65,7 +65,7 @@ class Shape:
             self._check_gated()
 
     def _check_gated(self) -> None:
-        """Raise a DomainError unless the model is one layer with trained positions and room for them."""
+        """Raise a DomainError unless the model is one layer with trained encoding and positions and d > MARKERS."""
         wants: dict[str, object] = {"L": 1, "encoding": "trainable", "positions": "trainable"}
         for name, value in wants.items():
             if getattr(self, name) != value:
@@ -76,7 +76,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture(Shape):
-    """The shape of a model at context length T. `eps` is that of LayerNorm.   Paper: tf-layer"""
+    """The shape of a model at context length T. `eps` is LayerNorm's constant.   Paper: tf-layer"""
 
     T: int = field(metadata=about("Model", "Context length.", least=1))
     eps: float = setting(1e-5, "Model", "Added to the variance in LayerNorm.", least=0.0)
@@ -114,6 +114,6 @@ class Architecture(Shape):
 
 
 def width_of(encoding: str, *, T: int, d: int) -> int:
-    """The width that the encoding of this name fixes at T, or d if it fixes none."""
+    """Return the width that the encoding of this name fixes at T, or d if it fixes none."""
     fixed = ENCODINGS[encoding].width if encoding in ENCODINGS else None
     return d if fixed is None else fixed(T)

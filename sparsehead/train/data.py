@@ -75,7 +75,7 @@ def check_on(
 ) -> tuple[float, bool]:
     """Return the accuracy on the holdout, and whether at most `allowed` errors occur on all of it.
 
-    Stop once the number of errors decides that; the accuracy is then that of the part that was used.
+    Stops at more than `allowed` errors; the accuracy is then that on the chunks used so far.
     """
     errors, seen = 0, 0
     for i in range(len(holdout.sizes)):

@@ -22,17 +22,17 @@ def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> f
 
 
 def plain_bytes(spec: TrainSpec, T: int, m: int, dtype: str, *, weights: float = 0.0) -> float:
-    """Estimate for a learner that holds the training set and a chunk of the holdout as floats, and its weights."""
+    """Estimate the bytes of a learner that holds training set, a chunk of the holdout (both as floats) and weights."""
     return STARTED_BYTES + 24 * (float(m) * T + _chunk(spec, T)) + 32 * weights
 
 
 def lstm_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """Estimate for the LSTM, whose states at all positions take most: of all samples in training, of 512 in checks."""
+    """Estimate the bytes of the LSTM, mostly states at all positions: of m samples in training, 512 in checks."""
     return STARTED_BYTES + 4700 * float(m) * T + 1500 * float(min(512, spec.holdout)) * T
 
 
 def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """Estimate for the Transformer, by the engine that takes more."""
+    """Estimate the bytes of the Transformer, on the compiled engine if that can train the spec, else on torch."""
     bits = float(m) * T
     double = 2 if dtype == "float64" else 1
     d = width_of(spec.encoding, T=T, d=spec.d)
@@ -60,7 +60,7 @@ def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
 
 
 def _chunk(spec: TrainSpec, T: int) -> float:
-    """The number of bits in one chunk of the holdout."""
+    """Return the largest number of bits in one chunk of the holdout."""
     return min(float(CHUNK_BITS), float(spec.holdout) * T)
 
 

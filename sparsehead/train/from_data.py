@@ -105,7 +105,7 @@ def learn_table(
 
 
 def _or_related(why: str) -> str:
-    """Return `why`, reworded: equal rows were copied or come from columns that depend on each other."""
+    """Return the note `why` on equal rows with another reason: they were copied, or columns depend on each other."""
     return f"{why.removesuffix(', so they are not independent')}: they were copied, or columns depend on each other"
 
 
@@ -128,7 +128,7 @@ def best_head(
     seen: Sample, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None,
     how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
-    """Train on four of five rows; return the head with the best accuracy on the others, its spec, step and restart."""
+    """Train on 4/5 of the rows; return spec, head with the best accuracy on the others, and its step and restart."""
     for name in settings:
         if name in NOT_FOR_TABLES:
             raise DomainError(

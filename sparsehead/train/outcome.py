@@ -27,8 +27,8 @@ class Outcome(ShortRepr):
         support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
             samples (at most 100); None if the learner has no attention, or its weights are not finite.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass,
-            support_ and other_attention, support_ and other_influence (see `reading.appearance`) and norms; all of
-            the solving run, or else of the run with the best validation accuracy.
+            support_attention, other_attention, support_influence, other_influence (see `reading.appearance`), norms;
+            all of the solving run, or else of the run with the best validation accuracy.
         made_by: engine, instructions, dtype, device and version.
     """
 
@@ -81,7 +81,7 @@ class Run(WithChart):
 
     @property
     def verdict(self) -> str:
-        """One sentence: whether it was learned, when, and how well."""
+        """One sentence: whether the function was learned, at which step, and with which accuracy."""
         o, s = self.outcome, self.spec
         word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[o.status]
         function = s.function if s.s is None else f"{s.function} of {s.s} bits"
@@ -99,7 +99,7 @@ class Run(WithChart):
         return {"spec": dict(vars(self.spec)), **outcome}
 
     def to_frame(self) -> Frame:
-        """The curves, one row for each recorded step; None if a curve was not recorded at a step."""
+        """The curves, one row for each recorded step, with None for curves that were not recorded at that step."""
         rows: dict[int | float, dict[str, Any]] = {}
         curves = {
             "step": ("loss",), "check_step": ("train_accuracy", "val_accuracy"), "mass_step": ("support_mass",)

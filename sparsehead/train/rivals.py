@@ -16,7 +16,7 @@ MOST_SPELLED = 10  # a tree that reads more columns is not written as a formula
 def rivals_of(
     data: Dataset, seen: Shaped[Array, " seen"], kept: Shaped[Array, " kept"], *, seed: int
 ) -> tuple[Rival, ...]:
-    """Fit both on rows `seen`, sizes by cross-validation, and test them on rows `kept`; empty without scikit-learn."""
+    """Fit both to rows `seen`, choosing sizes by cross-validation; test on rows `kept`. Empty without scikit-learn."""
     try:
         require_module("sklearn")
     except MissingExtra:

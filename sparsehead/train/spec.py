@@ -95,8 +95,8 @@ class TrainSpec(ShortRepr, Shape):
         on +-1/sqrt(fan_in), embeddings N(0, init_std^2); "torch-default": the same with N(0, 1) embeddings.
     gate: a head attends to [CLS] and to the positions of zeros, or of ones ("both": half of the heads each); positions
         enter keys alone. `train.transformer.gated` has the definition.
-    position_rate, readout_rate: learning_rate is that of queries, keys, bit vectors and [CLS]; values, W_C, MLP, later
-        norms and output have readout_rate times it.
+    position_rate, readout_rate: factors on learning_rate, of positions, and of values, W_C, MLP, later norms and
+        output; queries, keys, bit vectors and [CLS] have learning_rate itself.
     signs: "rising" starts every head of a gated model so that ones raise the output, which suits AND, OR and majority;
         "falling" suits functions of negated bits; "random" leaves signs as drawn.
     Paper: law-and
@@ -223,7 +223,7 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         It reproduces the paper's thresholds at 18 context lengths (results/law-matched: 23.7 [19.5, 28.1] samples per
         ln T, the paper 29.65), its training curves (results/curves-paper: 25 of 40 at T = 300, m = 50, the paper 24;
         40 of 40 at m = 200) and its parity (results/parity-settings). But its attention weights are .859 (the paper's
-        .996), and its success rises more steeply with m than the paper's bars allow. None reproduces all of these.
+        .996), and its success rises more steeply with m than the paper's bars allow. No interpretation reproduces all.
     "literal": the text taken literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on all parameters
         (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It reproduces
         thresholds and curves (results/law-literal), but its estimates from T = 400 on are below the paper's, attention

@@ -17,13 +17,13 @@ MOST_ROLES = 8  # 8! = 40,320 orders of the positions, for a function that is no
 def covariances(
     columns: Shaped[Array, "bytes T"], labels: Bool[Array, " m"], among: Bool[Array, " m"]
 ) -> Float[Array, " T"]:
-    """For each position, the covariance of its bit with the label among the chosen samples, times their number."""
+    """Return for each position the covariance of its bit with the label in the chosen samples, times their number."""
     both, ones = counts(columns, among & labels), counts(columns, among)
     return both - ones * float(labels[among].mean())
 
 
 def strength(f: SparseFunction, covariance: Float[Array, " T"]) -> Float[Array, " T"]:
-    """A score that is large at relevant positions: the covariance if f is monotone, otherwise its absolute value.
+    """Return a score that is large at relevant positions: the covariance if f is monotone, else its absolute value.
 
     It is rounded, so that rounding errors do not decide between equal scores.
     """

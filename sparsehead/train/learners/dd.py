@@ -1,4 +1,4 @@
-"""DD (definite defectives): return those of COMP's positions that are alone, among these, in some positive test.
+"""DD (definite defectives): return each of COMP's positions that is the only one of these in some positive test.
 
 Aldridge, Baldassini and Johnson 2014. Without noise all of them are relevant, but there may be fewer than s. With label
 noise (Scarlett and Johnson 2020, "a (near-)definite defectives approach") one such test proves nothing. In place of

@@ -1,4 +1,4 @@
-"""Try all subsets of s positions; no learner of the family needs fewer samples.
+"""Try all subsets of s positions; no other learner of the family's functions needs fewer samples.
 
 The learner knows the family and s, and succeeds if the first consistent subset predicts the holdout.
 """

@@ -106,7 +106,7 @@ def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
 
 
 def definite(explained: Shaped[Array, "positives n"]) -> Int[Array, " n"]:
-    """For each candidate, the number of positive tests that contain it but no other candidate."""
+    """Return for each candidate the number of positive tests that contain it but no other candidate."""
     alone = explained.sum(axis=1, dtype=np.int64) == 1
     return explained[alone].sum(axis=0, dtype=np.int64)
 
@@ -118,5 +118,5 @@ def most_often(count: Int[Array, " n"], s: int) -> Int[Array, " k"]:
 
 
 def tests_memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """The peak bytes: bits as drawn, as tests and packed, and a few numbers for each position."""
+    """Estimate the peak bytes: the bits as drawn, as tests and packed, and a few numbers for each position."""
     return 100e6 + 4.0 * m * T + 100.0 * T

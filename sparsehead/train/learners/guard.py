@@ -62,7 +62,7 @@ class _TimeIsUp(BaseException):
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise a LearnerError if the body takes longer.
+    """Raise a LearnerError if the body of the `with` block takes longer; None means no limit.
 
     In the main thread a signal interrupts the body. A worker process whose body does not react, or runs in another
     thread (as in Dask), ends itself; the sweep then starts another worker.
@@ -141,7 +141,7 @@ def checked(predict: Any) -> Predict:
 
 
 class GuardedEngine:
-    """Wraps a user-defined engine, or one that trains a user's module."""
+    """Wraps an engine that runs the user's code; turns exceptions into LearnerErrors and checks the labels."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self.made_by = engine, engine.made_by

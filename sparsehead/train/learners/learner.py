@@ -18,7 +18,7 @@ from .source import digest, name_of
 
 @runtime_checkable
 class Fit(Protocol):
-    """Train on a whole sample at once."""
+    """A function that trains on a whole sample at once."""
 
     def __call__(self, spec: TrainSpec, sample: Sample, attempt: int, /) -> Predict:
         """Return a predictor, bits (n, T) -> labels (n,).
@@ -31,7 +31,7 @@ class Fit(Protocol):
 
 @runtime_checkable
 class ChooseEngine(Protocol):
-    """Choose the engine of a learner that is trained step by step."""
+    """A function that chooses the engine of a learner that is trained step by step."""
 
     def __call__(self, spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> NamedEngine:
         """Return the engine that trains `spec`, or raise a DomainError.
@@ -52,8 +52,8 @@ class Learner(WithCard, ShortRepr):
 
     Args:
         repeats: False if every attempt gives the same answer, so that one is enough.
-        as_drawn: True if `law` should not redraw ambiguous training sets by default: because the learner fails on no
-            other sets, or because it is compared with the information floor, which assumes independent samples.
+        as_drawn: True if `law` should not redraw ambiguous training sets by default: because the learner fails only
+            on such sets, or because it is compared with the information floor, which assumes independent samples.
         has_model: whether a run ends with an attention `Model`.
         memory: (spec, T, m, dtype) -> peak bytes of one trial.
         name, version: its name in the store; by default the import path of its code, and no version.

@@ -1,6 +1,6 @@
-"""LP: solve the linear relaxation of "the smallest set of positions that explains all tests"; return the s largest.
+"""LP: relax "the smallest set that explains all tests" to a linear program; return the s positions of largest weight.
 
-Without noise (Malioutov and Malyutov 2012): weights z in [0, 1] for COMP's positions with the least sum such that every
+Without noise (Malioutov and Malyutov 2012) COMP's positions get weights in [0, 1] with the least sum such that every
 positive test contains a total weight of at least 1. With label noise, a slack for each test is added to a positive
 test's weight, or subtracted from a negative test's. The authors trade slacks against the sum by a free parameter; here
 the sum is s, and the slacks are minimised.

@@ -45,7 +45,7 @@ def module(
 
     Args:
         make: called with the context length T.
-        name, version: its name in the store; by default the import path of the class that `make` calls, no version.
+        name, version: its name in the store; by default the path of the class that `make` calls, without a version.
         limit_seconds: a trial that takes longer has failed; None means no limit.
         settings: see `ModuleSettings`. Pass other settings, such as weight_decay, warmup and clip, to `law` or `learn`.
 

@@ -14,17 +14,17 @@ from ...functions.task import Task
 
 @runtime_checkable
 class Named(Protocol):
-    """A predictor that computes its accuracy; at T = 10^6, drawing a holdout of 10,000 samples would take a minute."""
+    """A predictor that computes its accuracy: at T = 10^6, a holdout of 10,000 samples takes a minute to draw."""
 
     def __call__(self, bits: Shaped[Array, "n T"], /) -> Shaped[Array, " n"]:
         """Labels (n,) of bits (n, T)."""
 
     def accuracy(self, task: Task, /) -> float:
-        """The probability that it predicts the noise-free label of a fresh input of the task."""
+        """Return the probability that the prediction for a fresh input is the task's label without noise."""
 
 
 def shared(task: Task) -> float:
-    """Return the p that all positions share; raise if there is none."""
+    """Return the probability p of a one, which all positions must share; raise if they do not."""
     if task.shared_p is None:
         raise DomainError(
             "the accuracy of a named function is computed for bits that share one p; this task has other inputs."
@@ -44,7 +44,7 @@ class NamedSet:
         return np.asarray(read.all(axis=1) if self.kind == "and" else read.any(axis=1), dtype=np.uint8)
 
     def accuracy(self, task: Task, /) -> float:
-        """1 - P(the two conjunctions differ) = 1 - (p^a + p^b - 2 p^c), with sizes a and b and a union of size c.
+        """Return 1 - P(this set's and the task's label differ) = 1 - (p^a + p^b - 2 p^c): sizes a, b; union of size c.
 
         The task is of the same kind as this set. Disjunctions are conjunctions of the flipped bits.
         """

@@ -55,7 +55,7 @@ class Network:
 
 
 class NetworkEngine(StepEngine):
-    """One run of a torch module; see `transformer.engine.Engine`. Initialised as torch does."""
+    """One run of a torch module with its own initialisation; see `transformer.engine.Engine`."""
 
     def __init__(
         self, network: Network, spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None
@@ -91,7 +91,7 @@ class NetworkEngine(StepEngine):
         self._waiting = torch.arange(0)  # samples that this epoch has not used yet
 
     def advance(self, n_steps: int) -> list[float]:
-        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
+        """Train for n_steps; return the loss before each update, up to the first that is not finite."""
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._random)
             losses = super().advance(n_steps)
@@ -99,7 +99,7 @@ class NetworkEngine(StepEngine):
         return losses
 
     def _steps(self, n_steps: int) -> list[float]:
-        """Make one update; return the loss before it."""
+        """Make one update, whatever n_steps is; return the loss before it as a list."""
         bits, labels = self._batch()
         margins = logits(self._network, bits)
         loss = losses(margins, labels).mean()
@@ -140,7 +140,7 @@ class NetworkEngine(StepEngine):
 
 
 def logits(network: nn.Module, bits: Tensor) -> Tensor:
-    """The network's logits (n,) of bits (n, T); it may return them as (n, 1)."""
+    """Return the logits (n,) of bits (n, T); the network may return them as (n, 1)."""
     found = network(bits)
     if not isinstance(found, Tensor) or found.shape not in ((len(bits),), (len(bits), 1)):
         got = f"a tensor {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__

@@ -6,7 +6,7 @@ from ..._base.types import Array, Bool, Int, Shaped
 
 
 def packed(bits: Shaped[Array, "m T"]) -> Shaped[Array, "bytes T"]:
-    """Store bits[i, t] in bit i % 8 of byte (i // 8, t). By rows, it is four times faster than np.packbits(axis=0)."""
+    """Store bits[i, t] in bit i % 8 of byte (i // 8, t); four times faster than np.packbits(axis=0)."""
     out = np.zeros((-(-len(bits) // 8), bits.shape[1]), dtype=np.uint8)
     for i, row in enumerate(bits):
         out[i // 8] |= row.view(np.uint8) << np.uint8(i % 8)
@@ -14,6 +14,6 @@ def packed(bits: Shaped[Array, "m T"]) -> Shaped[Array, "bytes T"]:
 
 
 def counts(columns: Shaped[Array, "bytes T"], samples: Bool[Array, " m"]) -> Int[Array, " T"]:
-    """For each position, the number of ones among the chosen samples."""
+    """Return for each position the number of ones among the chosen samples."""
     chosen = columns & packed(samples[:, None])
     return np.bitwise_count(chosen).sum(axis=0, dtype=np.int64)

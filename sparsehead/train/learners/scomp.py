@@ -1,4 +1,4 @@
-"""SCOMP (sequential COMP): start with DD's positions; add greedily that of COMP's which explains most further tests.
+"""SCOMP (sequential COMP): start with DD's positions; greedily add the COMP position that explains most further tests.
 
 A positive test is explained if it contains a chosen position (Aldridge, Baldassini and Johnson 2014; Chvatal's greedy
 set cover, 1979). Without noise, stop when all positive tests are explained, with s positions or not. With label noise
