@@ -2,7 +2,7 @@
     for a head. (Theory 4.1 and 4.2; the paper has 2 in the place of 1.) *)
 
 From Coq Require Import Reals List Lra Lia.
-From Sparsehead Require Import Head Exponential.
+From Sparsehead Require Import Head Series.
 Import ListNotations.
 Local Open Scope R_scope.
 

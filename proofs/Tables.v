@@ -193,7 +193,7 @@ Proof.
     f_equal; [|apply IH; lia]. destruct x; simpl; now rewrite token_sound. }
   destruct (attends_cls m).
   - exists (b ++ [false]). rewrite E. repeat split; auto.
-    + rewrite <- (map_id [false]) at 1. clear E. revert b L.
+    + clear E. revert b L.
       induction (positions m) as [|p ps IH]; intros [|x b] L; simpl in *; try reflexivity; try discriminate.
       f_equal. apply IH. lia.
     + rewrite !app_length, map_length. simpl. lia.

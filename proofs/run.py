@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 HEADS = HERE / "heads"
 # Each file after those that it requires.
 LIBRARY = (
-    "Head", "Exponential", "Rationals", "Bracket", "Tables", "Together", "Checker",
+    "Head", "Series", "Exponential", "Rationals", "Bracket", "Tables", "Together", "Forms", "Layers", "Checker",
     "Softmax", "Limits", "Covers", "Perceptron", "Errata",
 )  # fmt: skip
 # File and T of the heads of x2 & x5 & x11 that are kept here.

@@ -6,7 +6,7 @@
     `make proofs`. The definitions that the statement rests on are in Head.v there. *)
 
 From Coq Require Import Reals QArith Qreals List Bool.
-From Sparsehead Require Import Head Checker.
+From Sparsehead Require Import Head Forms Checker.
 Import ListNotations.
 
 (** The function: x i is the bit at position i. *)
