@@ -1,0 +1,184 @@
+"""Exact tests of whether fresh trials agree with committed ones, and the differences that such a test would notice.
+
+Shares (solved or not) are compared by Fisher's exact test over several cells at once: given how many of all trials of a
+cell were solved, every choice of the fresh ones is equally likely, and the fresh successes of all cells are added up.
+Values (steps, weights) are compared by ranks: every choice of the fresh ones among all values is equally likely.
+The committed trials are what they are; a test's power is over fresh trials only.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom, hypergeom
+
+from sparsehead._base.types import Array
+
+LEVEL = 0.01  # of one experiment: trials of equal settings are called different at most once in a hundred
+WANTED = 0.8  # probability with which a difference is noticed
+
+
+@dataclass(frozen=True)
+class Count:
+    """Successes and trials of one cell, committed and fresh."""
+
+    what: str
+    committed: tuple[int, int]
+    fresh: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Committed and fresh successes in the same cells."""
+
+    cells: tuple[Count, ...]
+
+    @property
+    def trials(self) -> int:
+        """The number of fresh trials."""
+        return sum(cell.fresh[1] for cell in self.cells)
+
+    def p_value(self) -> float:
+        """Return the probability, if nothing has changed, of a sum of fresh successes as unlikely as this one."""
+        return shares_p([(*cell.committed, *cell.fresh) for cell in self.cells])
+
+    def power(self, shift: float, level: float = LEVEL) -> float:
+        """Return the probability of noticing that the share of each cell is `shift` higher, cut to [0, 1]."""
+        plan = tuple((*cell.committed, cell.fresh[1]) for cell in self.cells)
+        chances = [
+            binom.pmf(np.arange(n + 1), n, min(1.0, max(0.0, solved / trials + shift)))
+            for solved, trials, n in plan
+        ]
+        each = chances[0]
+        for more in chances[1:]:
+            each = np.multiply.outer(each, more)
+        return float(each[_rejected(plan, level)].sum())
+
+    def told(self) -> str:
+        """Return the counts as text."""
+        parts = [
+            f"{c.what}: {c.fresh[0]} of {c.fresh[1]} (committed {c.committed[0]} of {c.committed[1]})"
+            for c in self.cells
+        ]
+        return "; ".join(parts)
+
+    def noticed(self, level: float = LEVEL) -> str:
+        """Return in words the smallest differences, in steps of .05, that are noticed with probability WANTED."""
+        steps = [i / 20 for i in range(1, 21)]
+        parts = []
+        for word, sign in (("lower", -1), ("higher", 1)):
+            least = smallest(steps, lambda shift, sign=sign: self.power(sign * shift, level))
+            parts += [] if least is None else [f"{word} by {least:.2f}"]
+        return f"shares {' or '.join(parts)}" if parts else ""
+
+
+@dataclass(frozen=True)
+class Values:
+    """One positive number for each committed and each fresh run; infinite if what is measured never happened."""
+
+    what: str
+    committed: tuple[float, ...]
+    fresh: tuple[float, ...]
+
+    @property
+    def trials(self) -> int:
+        """The number of fresh runs."""
+        return len(self.fresh)
+
+    def p_value(self) -> float:
+        """Return the two-sided p-value of the rank-sum test; of equal values it takes the order that agrees more."""
+        below, up_to = (
+            sum(sum(compare(x, y) for x in self.committed) for y in self.fresh)
+            for compare in (lambda x, y: x < y, lambda x, y: x <= y)
+        )
+        at_most = _at_most(len(self.committed), len(self.fresh))
+        low = at_most[up_to]
+        high = 1.0 - (at_most[below - 1] if below else 0.0)
+        return min(1.0, 2.0 * min(low, high))
+
+    def power(self, factor: float, level: float = LEVEL) -> float:
+        """Return the probability of noticing fresh values that are `factor` times values drawn from the committed."""
+        n, fresh = len(self.committed), len(self.fresh)
+        at_most = _at_most(n, fresh)
+        noticed = 0.0
+        for compare, low in ((np.less_equal, True), (np.less, False)):
+            beaten = [int(compare(self.committed, factor * x).sum()) for x in self.committed]
+            one = np.bincount(beaten, minlength=n + 1) / n
+            total = np.array([1.0])
+            for _ in range(fresh):
+                total = np.convolve(total, one)
+            tails = at_most if low else 1.0 - np.concatenate([[0.0], at_most[:-1]])
+            noticed += float(total[2.0 * tails <= level].sum())
+        return noticed
+
+    def told(self) -> str:
+        """Return medians and ranges as text."""
+        return f"{self.what}: {_range(self.fresh)} (committed {_range(self.committed)})"
+
+    def noticed(self, level: float = LEVEL) -> str:
+        """Return in words the smallest factors, in steps of 1/4, that are noticed with probability WANTED."""
+        steps = [1 + i / 4 for i in range(1, 37)]
+        parts = []
+        for word, way in (("larger", lambda factor: factor), ("smaller", lambda factor: 1 / factor)):
+            least = smallest(steps, lambda factor, way=way: self.power(way(factor), level))
+            parts += [] if least is None else [f"{least:g} times {word}"]
+        return f"values {' or '.join(parts)}" if parts else ""
+
+
+Comparison = Shares | Values
+
+
+def smallest(steps: Iterable[float], power: Callable[[float], float]) -> float | None:
+    """Return the first step with a power of at least WANTED; None if there is none."""
+    return next((step for step in steps if power(step) >= WANTED), None)
+
+
+def shares_p(cells: Sequence[tuple[int, int, int, int]]) -> float:
+    """Return the p-value of the sum of fresh successes, given each cell's total (rows: solved, trials, solved, trials).
+
+    For one cell this is Fisher's exact two-sided test: the probability of all sums at most as likely as the one seen.
+    """
+    chances = np.array([1.0])
+    at = 0
+    for solved, trials, new, fresh in cells:
+        chances = np.convolve(chances, _hypergeometric(trials + fresh, solved + new, fresh))
+        at += new
+    return float(chances[chances <= chances[at] * (1 + 1e-7)].sum())  # rounding of equal probabilities
+
+
+@cache
+def _hypergeometric(total: int, solved: int, drawn: int) -> Array:
+    return np.asarray(hypergeom.pmf(np.arange(drawn + 1), total, solved, drawn))
+
+
+@cache
+def _rejected(plan: tuple[tuple[int, int, int], ...], level: float) -> Array:
+    """Return for every outcome of the fresh trials (an axis per cell) whether the test notices a difference."""
+    found = np.zeros([n + 1 for _, _, n in plan], dtype=bool)
+    for seen in itertools.product(*(range(n + 1) for _, _, n in plan)):
+        rows = [(solved, trials, new, n) for (solved, trials, n), new in zip(plan, seen, strict=True)]
+        found[seen] = shares_p(rows) <= level
+    return found
+
+
+@cache
+def _at_most(committed: int, fresh: int) -> Array:
+    """Return P(U <= u) for all u, U the number of pairs in which the fresh value is larger, if all orders are alike."""
+    ways = [[1, *[0] * (committed * fresh)], *([0] * (committed * fresh + 1) for _ in range(fresh))]
+    for rank in range(committed + fresh):  # ways[k][u]: choices of k of the ranks so far with U = u
+        for k in range(min(rank + 1, fresh), 0, -1):
+            beaten = rank - (k - 1)
+            for u in range(committed * fresh, beaten - 1, -1):
+                ways[k][u] += ways[k - 1][u - beaten]
+    total = math.comb(committed + fresh, fresh)
+    return np.array([float(n) / total for n in itertools.accumulate(ways[fresh])])
+
+
+def _range(values: Sequence[float]) -> str:
+    ordered: list[Any] = sorted(values)
+    shown = ["never" if math.isinf(x) else f"{x:.3g}" for x in (ordered[0], float(np.median(ordered)), ordered[-1])]
+    return "/".join(shown)
