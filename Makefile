@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make reproduce   check every claim of the paper and write report.html (10 minutes on two cores; resumes)"
+	@echo "make reproduce   check every claim, compare fresh trials with the committed results, write report.html (5 minutes on two cores)"
 	@echo "make test        format, lint, types and tests (7 minutes on two cores)"
 	@echo "make test-all    the same with the slow statistical checks"
 	@echo "make coverage    the tests once more, with the share of lines and branches that they reach"

@@ -5,10 +5,33 @@
 
 python="$1"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+out=$(mktemp)
+done=$(mktemp)
+trap 'rm -f "$log" "$out" "$done"' EXIT
 pip() { "$python" -m pip install --quiet "$@"; }
 
-if [ -z "${UNLOCKED:-}" ] && pip --no-deps --require-hashes -r requirements.lock 2>"$log"; then
+# The same from requirements.lock, with a line every ten seconds: how many of its packages have been fetched.
+pip_lock() {
+    total=$(grep -c '^[A-Za-z0-9].*==' requirements.lock)
+    echo "Installing $total packages into .venv: one to four minutes, once."
+    ("$python" -m pip install --progress-bar off --no-deps --require-hashes -r requirements.lock >"$out" 2>"$log"
+        echo $? >"$done") &
+    seconds=0
+    while [ ! -s "$done" ]; do
+        sleep 1
+        seconds=$((seconds + 1))
+        if [ $((seconds % 10)) -eq 0 ]; then
+            if grep -q '^Installing collected' "$out"; then
+                echo "  $seconds s: all are fetched and being unpacked"
+            else
+                echo "  $seconds s: $(grep -c '^Collecting' "$out") of $total packages"
+            fi
+        fi
+    done
+    return "$(cat "$done")"
+}
+
+if [ -z "${UNLOCKED:-}" ] && pip_lock; then
     locked=yes
 elif grep -q "DO NOT MATCH THE HASHES" "$log"; then
     grep -v "^WARNING: Location" "$log" >&2

@@ -9,6 +9,21 @@ from ..studies.plans import command_for
 from .claim import Context, NotRun, judged
 
 LEVEL = 0.05  # a p-value below this decides a verdict
+# The results file by which each claim about an experiment is judged.
+FILES = {
+    "law-and": "law", "law-dropout": "law-mingpt", "curves-and": "curves-paper", "attention-and": "attention-paper",
+    "parity-curves": "parity", "dropout-cost": "dropout", "norms-learned": "learned-norms",
+    "bound-along-training": "bound-training", "readings-together": "readings", "law-slope": "slope",
+    "failures-sign": "failures", "law-functions": "functions", "read-trained": "reading", "read-certificate": "reading",
+    "support-appears": "appearance",
+    **{
+        label: label
+        for label in (
+            "law-grid", "law-decades", "law-matched", "law-literal", "law-matched-beyond", "law-matched-decades",
+            "law-best", "readings", "slope-norms", "parity-settings",
+        )
+    },
+}  # fmt: skip
 
 
 def _folder(context: Context) -> Path | None:

@@ -1,12 +1,20 @@
 """Count statements by verdict, and errata demonstrated; the two counts are never added up."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from .claim import VERDICTS, Claim, Finding
 
 NO_CHECK = "no check"
+
+
+MORE_DATA = "more data needed"
+
+
+def said(verdict: str) -> str:
+    """Return a verdict as shown to readers: that a claim is undecided says what is missing."""
+    return MORE_DATA if verdict == "undecided" else verdict
 
 
 @dataclass(frozen=True)
@@ -16,17 +24,27 @@ class Tally:
     Args:
         statements: definitions, results, figures and our own claims, by verdict or NO_CHECK.
         errata: "demonstrated", "not demonstrated", "about wording only", "not run".
+        measured: those of the statements that are judged by results files, by verdict.
     """
 
     statements: dict[str, int]
     errata: dict[str, int]
+    measured: dict[str, int]
 
     def sentence(self) -> str:
-        """Return both counts in words; verdicts that do not occur are left out."""
-        parts = ((self.statements, "statements"), (self.errata, "errata"))
-        return "; ".join(
-            f"{sum(counts.values())} {name}: {', '.join(f'{n} {word}' for word, n in counts.items() if n)}"
-            for counts, name in parts
+        """Return both counts in words, with the statements in three groups; verdicts that do not occur are left out."""
+        recomputed = {v: n - self.measured.get(v, 0) for v, n in self.statements.items() if v != NO_CHECK}
+        groups = [
+            f"{sum(group.values())} {word} ({', '.join(f'{n} {said(v)}' for v, n in group.items() if n)})"
+            for word, group in (("recomputed here", recomputed), ("measured", self.measured))
+            if any(group.values())
+        ]
+        if none := self.statements[NO_CHECK]:
+            groups.append(f"{none} with nothing to compute")
+        errata = ", ".join(f"{n} {word}" for word, n in self.errata.items() if n)
+        return (
+            f"{sum(self.statements.values())} statements: {' + '.join(groups)}; "
+            f"{sum(self.errata.values())} errata: {errata}"
         )
 
 
@@ -37,8 +55,12 @@ def verdict_of(claim: Claim, finding: Finding | None) -> str:
     return NO_CHECK if claim.check is None else "not run"
 
 
-def tally(claims: Iterable[Claim], findings: Sequence[Finding]) -> Tally:
-    """Count the verdicts of `claims`; a claim without a finding counts as not run."""
+def tally(claims: Iterable[Claim], findings: Sequence[Finding], measured: Container[str] = ()) -> Tally:
+    """Count the verdicts of `claims`; a claim without a finding counts as not run.
+
+    Args:
+        measured: labels of the claims that are judged by results files.
+    """
     found = {finding.label: finding for finding in findings}
     words = {
         "holds": "demonstrated",
@@ -48,10 +70,16 @@ def tally(claims: Iterable[Claim], findings: Sequence[Finding]) -> Tally:
     }
     statements: Counter[str] = Counter()
     errata: Counter[str] = Counter()
+    by_results: Counter[str] = Counter()
     for claim in claims:
         verdict = verdict_of(claim, found.get(claim.label))
         if claim.kind == "erratum":
             errata[words.get(verdict, words["fails"])] += 1
         else:
             statements[verdict] += 1
-    return Tally({v: statements[v] for v in (*VERDICTS, NO_CHECK)}, {w: errata[w] for w in words.values()})
+            by_results[verdict] += claim.label in measured
+    return Tally(
+        {v: statements[v] for v in (*VERDICTS, NO_CHECK)},
+        {w: errata[w] for w in words.values()},
+        {v: by_results[v] for v in VERDICTS},
+    )

@@ -22,12 +22,12 @@ def failures_chart(record: FailuresRecord) -> Chart:
     rows: list[dict[str, Any]] = [
         {
             "T": run.T, "m": run.m, "seed": run.seed, "lean": run.lean, "steps": run.steps, "ahead": run.ahead,
-            "ended": "solved" if run.solved else "failed", "row": _row(run.T, run.solved),
+            "ended": "solved" if run.solved else "failed", "row": run_row(run.T, run.solved),
         }
         for run in record.runs
     ]  # fmt: skip
     sizes = sorted({(run.T, run.m) for run in record.runs})
-    order = [_row(T, solved) for T, _ in sizes for solved in (True, False)]
+    order = [run_row(T, solved) for T, _ in sizes for solved in (True, False)]
     with_it, against = record.solved_by_sign()
     sizes_text = ", ".join(f"m = {m} at T = {number(T)}" for T, m in sizes)
     reach = 1.1 * max(abs(run.lean) for run in record.runs)
@@ -52,5 +52,6 @@ def failures_chart(record: FailuresRecord) -> Chart:
     )
 
 
-def _row(T: int, solved: bool) -> str:
+def run_row(T: int, solved: bool) -> str:
+    """Return the name of the row in which a run is drawn."""
     return f"T = {number(T)} {'solved' if solved else 'failed'}"

@@ -25,6 +25,7 @@ from ..figures.appearance import appearance_chart
 from ..figures.bound_training import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
 from ..figures.failures import failures_chart
+from ..figures.fresh import FRESH
 from ..figures.interpreters import interpreters_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.parity_settings import parity_settings_chart
@@ -108,7 +109,9 @@ BUILTIN = (
         LawResult,
         lambda law: law_figure(law, bound=bound_samples(list(law.thresholds))),
     ),
-    _measured("law-matched", "Paper 2 under the reading that meets its figures.", LawResult, law_figure),
+    _measured(
+        "law-matched", "Paper 2 under the reading that fits most of its figures.", LawResult, law_figure
+    ),
     _measured("law-literal", "Paper 2 under its text read literally.", LawResult, law_figure),
     _measured(
         "law-matched-decades", "Ours: that reading without dropout, over decades of T.", LawResult, law_figure
@@ -160,9 +163,7 @@ BUILTIN = (
     _measured(
         "attention", "Paper 3 right, notes 6 right: attention per example.", AttentionRecord, _attention
     ),
-    _measured(
-        "curves-paper", "Paper 3 left under the reading that meets its figures.", CurvesRecord, _curves
-    ),
+    _measured("curves-paper", "Paper 3 left under the reading that fits most.", CurvesRecord, _curves),
     _measured("attention-paper", "Paper 3 right under that reading.", AttentionRecord, _attention),
     _measured(
         "parity",
@@ -237,7 +238,7 @@ FIGURES: Registry[Figure] = Registry("figure", {figure.name: figure for figure i
 class Drawn:
     """A figure with its chart, or with the `problem` because of which it could not be drawn.
 
-    `awaited`: the only problem is that the figure's results file has not been written yet.
+    `needs`: the results file that it shows. `awaited`: the only problem is that this file has not been written yet.
     """
 
     name: str
@@ -245,10 +246,11 @@ class Drawn:
     chart: Chart | None
     problem: str = ""
     awaited: bool = False
+    needs: str | None = None
 
 
-def draw(name: str, folder: Path = RESULTS) -> Chart:
-    """Draw the figure `name`, with the results in `folder` if it shows an experiment.
+def draw(name: str, folder: Path = RESULTS, fresh: Path | None = None) -> Chart:
+    """Draw the figure `name`, with the results in `folder` if it shows an experiment, and fresh trials in `fresh`.
 
     Raises:
         DomainError: there is no figure of this name, or its results file has nothing to draw yet.
@@ -257,22 +259,28 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
     if name not in FIGURES:
         near = "".join(f", perhaps {found!r}" for found in get_close_matches(name, FIGURES, n=1))
         raise DomainError(f"there is no figure {name!r}{near}; the figures are {', '.join(FIGURES)}.")
-    return FIGURES[name].draw(folder)
+    chart, file = FIGURES[name].draw(folder), FIGURES[name].needs
+    if fresh is not None and file is not None and name in FRESH and has_results(fresh, file):
+        kind, add = FRESH[name]
+        return add(chart, read_results(fresh, file, kind))
+    return chart
 
 
 def default_folder() -> Path:
-    """The folder of the user's last `reproduce` if there is one, else the committed results."""
+    """The folder of the user's last `reproduce` if it has results of its own, else the committed results."""
     reproduction = Path("reproduction")
-    return reproduction if reproduction.is_dir() else RESULTS
+    return reproduction if reproduction.is_dir() and not (reproduction / "fresh").is_dir() else RESULTS
 
 
-def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Drawn]:
+def draw_all(
+    folder: Path = RESULTS, names: list[str] | None = None, *, fresh: Path | None = None
+) -> list[Drawn]:
     """Draw every figure, or those in `names`; a figure that fails gets a `problem` and does not stop the others."""
     drawn = []
     for name in FIGURES if names is None else names:
         line, needs = (FIGURES[name].line, FIGURES[name].needs) if name in FIGURES else ("", None)
         try:
-            drawn.append(Drawn(name, line, draw(name, folder)))
+            drawn.append(Drawn(name, line, draw(name, folder, fresh), needs=needs))
         except SparseheadError as error:
             awaited = needs is not None and not has_results(folder, needs)
             drawn.append(Drawn(name, line, None, str(error), awaited))

@@ -21,8 +21,10 @@ from sparsehead.figures.theme import count
 
 from ..claims.claim import VERDICTS, labelled_code, marked_tests
 from ..claims.formulas import plain
+from ..claims.measured import FILES
 from ..claims.registry import SECTIONS
-from ..claims.tally import NO_CHECK, tally, verdict_of
+from ..claims.tally import NO_CHECK, said, tally, verdict_of
+from .backing import Backing, fresh_sentence
 from .catalogue import Drawn
 from .mathematics import typeset
 from .story import MARKS, story
@@ -39,6 +41,7 @@ class Row:
 
     claim: Any
     finding: Any | None
+    backing: Backing | None = None
 
     @property
     def verdict(self) -> str:
@@ -97,6 +100,7 @@ def report_html(
     figures: Sequence[Drawn],
     run: Mapping[str, Any],
     problems: Sequence[str] = (),
+    backing: Mapping[str, Backing] | None = None,
 ) -> str:
     """Return the whole page as HTML.
 
@@ -106,12 +110,15 @@ def report_html(
             the appendix, all others in the tables. A claim without a finding is shown as not run.
         run: facts about the run (command, machine, time): text by name, in the order to show them.
         problems: sentences for the top of the page, such as that a sweep is half finished.
+        backing: by results file: how it was measured, and what fresh trials say.
     """
     found = {finding.label: finding for finding in findings}
     everything = list(claims)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
-    counts = tally(everything, findings)
-    in_story = {chapter.figure for chapter in story(findings)}
+    behind = backing or {}
+    counts = tally(everything, findings, FILES)
+    chapters = story(findings, behind)
+    in_story = {chapter.figure for chapter in chapters}
     package = files(__package__)
     css, script = (
         Markup((package / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
@@ -127,17 +134,23 @@ def report_html(
         policy=Markup(policy(chart_script(), page_script)),  # hashes and keywords only
         css=css,
         notes=_notes(findings, figures, problems),
-        story=story(findings),
+        story=chapters,
         pictures={f.name: _picture(f.chart) for f in figures if f.chart is not None and f.name in in_story},
         marks=MARKS,
         tally=[
-            {"verdict": v, "count": n, "meaning": VERDICTS.get(v, "there is nothing to compute")}
+            {
+                "verdict": v,
+                "word": said(v),
+                "count": n,
+                "meaning": VERDICTS.get(v, "there is nothing to compute"),
+            }
             for v, n in counts.statements.items()
             if n
         ],
         counts=counts.sentence(),
-        figures=[_figure(f, specs.get(f.name)) for f in figures],
-        chapters=_chapters(everything, found),
+        fresh=fresh_sentence(behind),
+        figures=[_figure(f, specs.get(f.name), behind.get(f.needs or "")) for f in figures],
+        chapters=_chapters(everything, found, behind),
         verdicts=(*VERDICTS, NO_CHECK),
         kinds=sorted({c.kind for c in everything if c.kind != "erratum"}),
         errata=_errata(everything, found),
@@ -165,13 +178,16 @@ def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence
     return notes
 
 
-def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
+def _chapters(
+    claims: Sequence[Any], found: Mapping[str, Any], behind: Mapping[str, Backing]
+) -> list[Heading]:
     """Group statements by chapter of the registry, experiments first, definitions last; then all others."""
     home = {entry.label: title for title, entries in SECTIONS.items() for entry in entries}
     by_title: dict[str, list[Row]] = {}
     for claim in claims:
         if claim.kind != "erratum":
-            by_title.setdefault(home.get(claim.label, "Other"), []).append(Row(claim, found.get(claim.label)))
+            row = Row(claim, found.get(claim.label), behind.get(FILES.get(claim.label, "")))
+            by_title.setdefault(home.get(claim.label, "Other"), []).append(row)
     order = {"Experiments": -1, "Definitions": len(SECTIONS)}
     titles = sorted(by_title, key=lambda title: order.get(title, 0))
     return [Heading(title, by_title[title]) for title in titles]
@@ -191,7 +207,7 @@ def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
     return [part for part in parts if part.rows]
 
 
-def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> FigureOnPage:
+def _figure(figure: Drawn, spec: Mapping[str, Any] | None, backing: Backing | None) -> FigureOnPage:
     if spec is None:
         return FigureOnPage(figure.name, figure.line, figure.name, [], [], False, figure.problem)
     title = spec.get("title", {})
@@ -199,7 +215,7 @@ def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> FigureOnPage:
         name=figure.name,
         line=figure.line,
         title=" ".join(title.get("text", [figure.name])),
-        caption=_sentences(title.get("subtitle", ())),
+        caption=[*_sentences(title.get("subtitle", ())), *([backing.text()] if backing else [])],
         sets=[key for key, rows in spec.get("datasets", {}).items() if rows and not key.startswith("data-")],
         fixed=bool(spec.get("usermeta", {}).get("fixed")),
     )

@@ -3,8 +3,8 @@
 import platform
 import textwrap
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,17 @@ from sparsehead.sweep import Progress
 
 from ..claims.claim import finding_json
 from ..claims.formulas import plain
+from ..claims.measured import FILES
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
-from ..claims.tally import Tally, tally
+from ..claims.tally import Tally, said, tally
 from ..studies import plans
-from ..studies.folder import has_results, read_results, write_results
+from ..studies.folder import committed, has_results, read_results, write_results
+from ..studies.origin import note_origin
 from ..studies.records import RunRecord
+from ..studies.spot import FRESH_SEED, checks
 from ..studies.stage import Report, Stage, Workplace
 from ..studies.times import REPORT_SECONDS, TimeToGo
+from .backing import Backing, backings, fresh_sentence, made_checks
 from .catalogue import FIGURES, Drawn, draw_all
 from .page import write_report
 from .story import Chapter, story, story_rows
@@ -35,17 +39,18 @@ TotalReport = Callable[[str, Progress, float], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Result of `reproduce`: findings, path of the report, elapsed time, problems."""
+    """Result of `reproduce`: findings, what is behind those of measured claims, path of the report, time, problems."""
 
     findings: tuple[Finding, ...]
     path: Path
     seconds: float
     problems: tuple[str, ...] = ()
+    backing: Mapping[str, Backing] = field(default_factory=dict)
 
     @property
     def tally(self) -> Tally:
         """The number of statements with each verdict, and the number of errata demonstrated."""
-        return tally(CLAIMS.values(), self.findings)
+        return tally(CLAIMS.values(), self.findings, FILES)
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as JSON values."""
@@ -53,8 +58,17 @@ class Reproduction:
             "report": str(self.path),
             "statements": self.tally.statements,
             "errata": self.tally.errata,
-            "story": story_rows(self.findings),
+            "story": story_rows(self.findings, self.backing),
             "findings": [finding_json(finding) for finding in self.findings],
+            "fresh": [
+                {
+                    "file": file,
+                    "agrees": check.agrees,
+                    "trials": check.trials,
+                    "text": plain(check.sentence()),
+                }
+                for file, check in made_checks(self.backing).items()
+            ],
             "problems": list(self.problems),
             "seconds": self.seconds,
         }
@@ -62,14 +76,15 @@ class Reproduction:
     @property
     def story(self) -> list[Chapter]:
         """Return the chapters of the one-screen summary, with verdicts and numbers."""
-        return story(self.findings)
+        return story(self.findings, self.backing)
 
     def summary(self) -> str:
         """Return terminal text shown below the chapters: counts, names of statements that fail, path of the report."""
-        lines = [self.tally.sentence() + "."]
+        fresh = fresh_sentence(self.backing)
+        lines = [self.tally.sentence() + ".", *([fresh] if fresh else [])]
         by_verdict: dict[str, list[str]] = {}
         for finding in self.findings:
-            by_verdict.setdefault(finding.verdict, []).append(finding.label)
+            by_verdict.setdefault(said(finding.verdict), []).append(finding.label)
         missing = by_verdict.pop("not run", [])
         lines += [f"{v}: {', '.join(labels)}" for v, labels in by_verdict.items() if v != "holds"]
         if missing:
@@ -86,21 +101,29 @@ def reproduce(
     report: TotalReport,
     say: Callable[[str], None],
     train: bool = True,
+    seed: int = FRESH_SEED,
 ) -> Reproduction:
     """Run trials of `scale` missing from the store, check every claim, draw every figure, write folder/report.html.
 
-    If interrupted, call it again: finished trials are not repeated. It also writes to the folder the results files
-    (JSON, and CSV for the laws), every figure as SVG and PNG, and run.json, which records what was run.
+    "full" measures every experiment and writes its results files to the folder. The other scales judge by the committed
+    results and compare them with fresh trials, which are written to folder/fresh. If interrupted, call it again:
+    finished trials are not repeated. It also writes every figure as SVG and PNG, and run.json, which records what was
+    run.
 
     Args:
         report: called with a stage's title, its progress, and the remaining seconds of all stages together.
-        train: if False, run no experiment and report on the results files already in the folder.
+        train: if False, run no experiment and report on what is already in the folder: fresh trials of committed
+            results if there are any, else its results files.
+        seed: decides which fresh trials are run.
     """
     plans.check_scale(scale)
     started = time.monotonic()
     make_folder(folder)
     problems: list[str] = []
-    stages = plans.plan(scale) if train else []
+    fresh = folder / "fresh"
+    compared = scale != "full" if train else fresh.is_dir()
+    data = committed() if compared else folder
+    stages = plans.plan(scale, seed) if train else []
     expected = [stage.seconds(db) / workers for stage in stages]
     say(plan_text(stages, expected, workers))
     to_go = TimeToGo([*expected, REPORT_SECONDS])
@@ -109,15 +132,16 @@ def reproduce(
         to_go.see(progress)
         report(title, progress, to_go.seconds())
 
-    place = Workplace(db, folder, workers, report=told, say=say)
+    place = Workplace(db, fresh if compared else folder, workers, report=told, say=say)
     for stage in stages:
-        problems += stage.run(place)
+        problems += _run(stage, place)
         to_go.next_stage()
     say(f"Checking the claims; {minutes(to_go.seconds())} to go")
-    context = Context(options={"results": str(folder)})
+    context = Context(options={"results": str(data)})
     findings = run_checks(context=context, progress=_tell(say))
+    backing = backings(data, checks(data, fresh) if compared else {}, compared=compared)
     say("Drawing the figures and writing the report")
-    figures = draw_all(folder)
+    figures = draw_all(data, fresh=fresh if compared else None)
     _save_charts(figures, folder)
     if train:
         write_results(folder, "run", run_info(scale, time.monotonic() - started, workers, db))
@@ -128,8 +152,18 @@ def reproduce(
         figures=figures,
         run=_read_run(folder),
         problems=problems,
+        backing=backing,
     )
-    return Reproduction(tuple(findings), path, time.monotonic() - started, tuple(problems))
+    return Reproduction(tuple(findings), path, time.monotonic() - started, tuple(problems), backing)
+
+
+def _run(stage: Stage, place: Workplace) -> list[str]:
+    """Run a stage and write down when, where and how long; return why some trials could not be run."""
+    began = time.monotonic()
+    problems = stage.run(place)
+    if not place.stored:
+        note_origin(place.folder, stage.files, seconds=time.monotonic() - began, workers=place.workers)
+    return problems
 
 
 @dataclass(frozen=True)
@@ -180,7 +214,7 @@ def measure(
     problems: list[str] = []
     place = Workplace(db, folder, workers, stored=stored, add=add, report=report, say=say)
     for stage in stages:
-        problems += stage.run(place)
+        problems += _run(stage, place)
     files = tuple(name for stage in stages for name in stage.files)
     figures = draw_all(folder, [name for name, entry in FIGURES.items() if entry.needs in files])
     problems += [f"figure {figure.name}: {figure.problem}" for figure in figures if figure.chart is None]
@@ -252,7 +286,7 @@ def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
 
 def _line(finding: Finding) -> str:
     """Return a finding as one terminal line of at most 79 characters; the report shows it in full."""
-    text = f"{finding.verdict}: {finding.label}: {plain(finding.ours)}"
+    text = f"{said(finding.verdict)}: {finding.label}: {plain(finding.ours)}"
     return "  " + textwrap.shorten(text, 77, placeholder=" …")
 
 

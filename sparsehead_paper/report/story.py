@@ -1,18 +1,24 @@
 """The reproduction on one screen: seven chapters, each with its verdict, the paper's number and our number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparsehead.laws.published import LAW_AND
+
 from ..claims.claim import Finding
 from ..claims.formulas import plain
+from ..claims.laws import CLOSE
+from ..claims.measured import FILES
+from ..claims.tally import MORE_DATA
 from ..published import LAW_AND_FIT, LAW_AND_SLOPE_ERROR
+from .backing import Backing
 
 MARKS = {
     "holds": "✓ holds",
     "differs": "≈ differs",
     "refuted": "✗ refuted",
-    "undecided": "? undecided",
+    "undecided": f"? {MORE_DATA}",
     "fails": "✗ fails",
     "not run": "○ not run",
     "no check": "– no check",
@@ -28,6 +34,7 @@ class Chapter:
         claim: the claim whose verdict is shown; figure: name of the figure shown beside it.
         verdict: "not run" if the claim has no finding.
         paper, ours: the paper's number, and our number with its interval.
+        fresh, origin: of a measured claim, what fresh trials say, and when and where it was measured.
     """
 
     title: str
@@ -37,6 +44,8 @@ class Chapter:
     verdict: str
     paper: str
     ours: str
+    fresh: str = ""
+    origin: str = ""
 
     @property
     def mark(self) -> str:
@@ -52,7 +61,9 @@ def _law(finding: Finding) -> tuple[str, str]:
     low, high = log.get("intervals", {}).get("b", (None, None))
     ends = ", ".join("…" if end is None else f"{end:.1f}" for end in (low, high))
     agree = len(finding.data.get("agree", ()))
-    return paper, f"{log['params']['b']:.1f} [{ends}]; {agree} of the paper's points are met"
+    better = "; a power of $T$ describes it better" if log.get("delta_aic", 0.0) > CLOSE else ""
+    met = f"{agree} of the paper's {len(LAW_AND)} points are met"
+    return paper, f"{log['params']['b']:.1f} [{ends}]; {met}{better}"
 
 
 # Title, question, claims of which the first that was run is shown, and the figure unless the finding names another.
@@ -77,7 +88,7 @@ TOPICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 )
 
 
-def story(findings: Sequence[Finding]) -> list[Chapter]:
+def story(findings: Sequence[Finding], backing: Mapping[str, Backing] | None = None) -> list[Chapter]:
     """Return all chapters; one whose claim has no finding has the verdict "not run"."""
     found = {finding.label: finding for finding in findings}
     chapters = []
@@ -93,7 +104,11 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
         paper, ours = finding.paper, finding.data.get("matched", finding.ours)
         if title == "Law":
             paper, ours = _law(finding)
-        chapters.append(Chapter(title, question, claim, figure, finding.verdict, _short(paper), _short(ours)))
+        behind = (backing or {}).get(FILES.get(claim, ""))
+        facts = (behind.short(), behind.origin) if behind else ("", "recomputed here")
+        chapters.append(
+            Chapter(title, question, claim, figure, finding.verdict, _short(paper), _short(ours), *facts)
+        )
     return chapters
 
 
@@ -109,7 +124,7 @@ def _short(text: str) -> str:
     return kept.rstrip(";, ") + " …"
 
 
-def story_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def story_rows(findings: Sequence[Finding], backing: Mapping[str, Backing]) -> list[dict[str, Any]]:
     """Return the chapters as JSON values."""
-    keys = ("title", "claim", "verdict", "paper", "ours")
-    return [{key: plain(getattr(chapter, key)) for key in keys} for chapter in story(findings)]
+    keys = ("title", "claim", "verdict", "paper", "ours", "fresh")
+    return [{key: plain(getattr(chapter, key)) for key in keys} for chapter in story(findings, backing)]

@@ -12,6 +12,8 @@ every_function         laws of all functions of two and three bits, and what pre
 read_trained, failures   functions read from trained models; why runs near the threshold fail
 attributions, interpreters   methods that look for a support, on planted models whose support is proved
 evidence, interpretations, comparison, shares   which interpretation of the paper's text gives its numbers
+spot                   fresh trials of committed results, and whether they agree
 plans, times           the stages of each scale, and how long they take
+origin                 when, where and how long results files were measured
 records                the kinds of results files, by name
 """

@@ -19,15 +19,34 @@ def remedy(folder: Path, name: str) -> str:
     """Return the command that measures the contents of folder/NAME.json.
 
     >>> remedy(Path("results"), "law-grid")
-    'sparsehead reproduce --full --out results'
+    'sparsehead reproduce --only law-grid --out results'
     """
     from .plans import command_for  # plans are made of stages, which write results
 
     # What no stage of `reproduce` measures, and what it writes at its end.
-    others = {"build_vs_tracr": "python benchmarks/build.py", "run": "sparsehead reproduce"}
+    others = {
+        "build_vs_tracr": "python benchmarks/build.py",
+        "run": "sparsehead reproduce",
+        "measured": "sparsehead reproduce --only NAME",
+    }
     if name in others:
         return others[name]
     return f"{command_for(name)} --out {quote(str(folder))}"
+
+
+def committed() -> Path:
+    """Return the folder of the committed results: `results` of the checkout that this package lies in.
+
+    Raises:
+        FileError: the package was installed without the repository.
+    """
+    folder = Path(__file__).parents[2] / "results"
+    if not has_results(folder, "measured"):
+        raise FileError(
+            f"the committed results are not in {shown_path(folder)}; run this in a checkout of the repository, or "
+            "measure everything with `sparsehead reproduce --full`."
+        )
+    return folder
 
 
 def has_results(folder: Path, name: str) -> bool:

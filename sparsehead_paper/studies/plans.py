@@ -1,4 +1,4 @@
-"""The stages of each scale in execution order. Equal specs are the same trial, so scales share trials."""
+"""The stages of each scale in execution order: spot checks of committed results, or all experiments anew."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -20,32 +20,24 @@ from .parity import parity, parity_settings
 from .predicted import predicted
 from .read_trained import appearance_plan, reading
 from .slope import slope, slope_norms
+from .spot import FRESH_SEED, spots, stages
 from .stage import Stage
 
 SCALES = ("quick", "default", "full")
 
 
-def plan(scale: str) -> list[Stage]:
-    """Return the stages of a scale in execution order: the most informative per unit of time come first.
+def plan(scale: str, seed: int = FRESH_SEED) -> list[Stage]:
+    """Return the stages of a scale in execution order.
 
-    "full" ends with the studies of settings. If two stages have the same name, the later one has more trials and
-    replaces the results file of the earlier one.
+    "quick" and "default" run fresh trials of committed results, with seeds made from `seed`. "full" measures everything
+    anew, the most informative per unit of time first, the studies of settings last; if two of its stages have the same
+    name, the later one has more trials and replaces the results file of the earlier one.
     """
-    return list(_stages(check_scale(scale)))
+    return list(_everything() if check_scale(scale) == "full" else stages(spots(scale, seed)))
 
 
-@cache  # a plan has thousands of specs, and each is checked
-def _stages(scale: str) -> tuple[Stage, ...]:
-    if scale == "quick":
-        return (
-            attention(seeds=2), curves(replicates=10), parity(seeds=2), norms((30, 100, 300), 2), reading(1, 20),
-            appearance_plan(2), Law("law", (100, 300), 32, with_map=True), Interpreters((16, 48), repeats=1),
-        )  # fmt: skip
-    if scale == "default":
-        return (
-            attention(), curves(), parity(), norms((30, 100, 300, 1000), 5), reading(), appearance_plan(6),
-            Law("law", (100, 300, 1000), 64, with_map=True),
-        )  # fmt: skip
+@cache  # thousands of specs, and each is checked
+def _everything() -> tuple[Stage, ...]:
     fewer = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one trial takes minutes there
     # With dropout a failure takes minutes: not far below the threshold.
     with_dropout = {1000: {"max_trials": 32, "start": 95}}
@@ -80,17 +72,14 @@ def settings_studies() -> tuple[Stage, ...]:
 
 
 def command_for(name: str) -> str:
-    """Return the command that measures the results file NAME.json, for the smallest scale at which it is complete.
+    """Return the command that measures the results file NAME.json.
 
-    >>> command_for("law"), command_for("law-grid"), command_for("readings")
-    ('sparsehead reproduce', 'sparsehead reproduce --full', 'sparsehead reproduce --only readings')
+    >>> command_for("law"), command_for("success")
+    ('sparsehead reproduce --only law', 'sparsehead reproduce --only law-grid')
     """
-    if any(name in stage.files for stage in plan("default")):
-        return "sparsehead reproduce"
-    if any(name in stage.files for stage in settings_studies()):
-        return f"sparsehead reproduce --only {name}"
-    if any(name in stage.files for stage in plan("full")):
-        return "sparsehead reproduce --full"
+    for stage in reversed(_everything()):
+        if name in stage.files:
+            return f"sparsehead reproduce --only {stage.name}"
     raise DomainError(f"no stage of any scale writes {name}.json.")
 
 
@@ -100,12 +89,12 @@ def only(names: Iterable[str]) -> list[Stage]:
     Raises:
         DomainError: no stage has one of the names.
     """
-    stages = {stage.name: stage for stage in plan("full")}
+    known = {stage.name: stage for stage in _everything()}
     wanted = list(names)
-    unknown = [name for name in wanted if name not in stages]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise DomainError(f"there is no experiment {unknown[0]!r}; the experiments are {', '.join(stages)}.")
-    return [stage for name, stage in stages.items() if name in wanted]
+        raise DomainError(f"there is no experiment {unknown[0]!r}; the experiments are {', '.join(known)}.")
+    return [stage for name, stage in known.items() if name in wanted]
 
 
 def check_scale(scale: str) -> str:

@@ -17,6 +17,7 @@ from .interpretations import InterpretationsRecord
 from .interpreters import InterpretersRecord
 from .law_stage import LawsRecord, SuccessRecord
 from .norms import BoundAlongRecord, NormsRecord
+from .origin import MeasuredRecord
 from .parity import ParityRecord, ParitySettingsRecord
 from .read_trained import AppearanceRecord, ReadTrialsRecord
 from .slope import SlopeNormsRecord
@@ -78,6 +79,7 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "bound-training": BoundAlongRecord,
     "build_vs_tracr": BuildComparison,
     "run": RunRecord,
+    "measured": MeasuredRecord,
     "reading": ReadTrialsRecord,
     "appearance": AppearanceRecord,
     "readings": InterpretationsRecord,

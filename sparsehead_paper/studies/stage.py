@@ -156,11 +156,11 @@ class Experiment(Stage):
 
 
 def conjunctions(
-    *, T: int, m: int, trials: Iterable[int], preset: str = "fast", **settings: Any
+    *, T: int, m: int, trials: Iterable[int], preset: str = "fast", seed: int = 0, **settings: Any
 ) -> list[TrainSpec]:
     """Specs of the paper's 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
-    seeds = [trial_seed(0, T=T, m=m, trial=i) for i in trials]
-    return [preset_spec(preset, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
+    seeds = [trial_seed(seed, T=T, m=m, trial=i) for i in trials]
+    return [preset_spec(preset, function="and", s=3, T=T, m=m, seed=each, **settings) for each in seeds]
 
 
 def run_and_keep(
@@ -188,6 +188,7 @@ def trial_seconds(spec: TrainSpec) -> float:
     step = 5e-4 + 3.5e-6 * spec.m + 1e-8 * spec.m * spec.T
     if spec.dropout:
         step *= 4.0
-    # trials that end when they are solved take 300 steps over restarts, or 1200 where stalled runs are not given up
-    steps = spec.n_steps if spec.keep_training or spec.online else 300 if spec.stall else 1200
+    # trials that end when they are solved take 300 steps over restarts, or 1200 where stalled runs are not given up;
+    # those on fresh batches, of parity, about 400
+    steps = spec.n_steps if spec.keep_training else 400 if spec.online else 300 if spec.stall else 1200
     return step * min(steps, spec.n_steps * spec.restarts)

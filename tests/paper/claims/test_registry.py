@@ -170,10 +170,10 @@ def test_counts_add_up_and_errata_are_counted_apart():
         Claim("f", "erratum", "", "", text_only=True),
     ]
     found = [Finding("a", "holds", "", ""), Finding("d", "holds", "", ""), Finding("e", "fails", "", "")]
-    counts = tally(claims, found)
+    counts = tally(claims, found, {"b"})
     assert sum(counts.statements.values()) == sum(counts.errata.values()) == 3
     assert counts.sentence() == (
-        "3 statements: 1 holds, 1 not run, 1 no check; "
+        "3 statements: 1 recomputed here (1 holds) + 1 measured (1 not run) + 1 with nothing to compute; "
         "3 errata: 1 demonstrated, 1 not demonstrated, 1 about wording only"
     )
 

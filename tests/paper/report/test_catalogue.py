@@ -54,7 +54,7 @@ def test_built_head_figure_is_certified_and_its_decoder_is_flat_on_every_band():
 
 
 def test_missing_results_say_how_to_get_them(tmp_path):
-    for name, command in (("law", "reproduce"), ("law-grid", "reproduce --full")):
+    for name, command in (("law", "reproduce --only law"), ("success", "reproduce --only law-grid")):
         with pytest.raises(FileError) as refused:
             draw(name, tmp_path)
         how = f"{name}.json is not there yet; `sparsehead {command} --out {tmp_path}` measures it."

@@ -58,7 +58,7 @@ def test_mistakes_get_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, ar
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "option"), [("law", ""), ("law-grid", " --full")])
+@pytest.mark.parametrize(("name", "option"), [("law", " --only law"), ("law-grid", " --only law-grid")])
 def test_missing_results_name_the_command_that_writes_them_there(name, option, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileError) as caught:

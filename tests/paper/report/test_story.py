@@ -30,7 +30,7 @@ def test_the_law_is_told_by_its_slope_with_an_interval():
     law = story([finding])[0]
     assert (law.verdict, law.mark) == ("differs", "≈ differs")
     assert law.paper.startswith("29.65 ± 4.5")
-    assert law.ours == "10.1 [7.8, …]; 2 of the paper's points are met"
+    assert law.ours == "10.1 [7.8, …]; 2 of the paper's 18 points are met"
 
 
 def test_the_law_of_the_papers_reading_comes_before_ours_once_it_was_run():
@@ -77,7 +77,7 @@ def test_the_time_told_at_the_end_has_the_drawing_in_it(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsehead_paper.report.reproduce.time.monotonic", clock)
     monkeypatch.setattr("sparsehead_paper.report.reproduce.run_checks", lambda **_: [])
 
-    def slow(folder):
+    def slow(folder, fresh):
         clock.now += 90.0
         return []
 
@@ -100,9 +100,9 @@ def test_the_plan_names_every_stage_with_its_time_and_adds_up(tmp_path):
     text = plan_text(stages, expected, 2)
     for stage in stages:
         assert getattr(stage, "title", stage.name) in text
-    assert min(expected) > 1
+    assert min(expected) > 0
     assert minutes(sum(expected) + REPORT_SECONDS) in text.splitlines()[-1]
-    assert 120 < sum(expected) + REPORT_SECONDS < 1800  # minutes, not hours: what the command promises
+    assert 120 < sum(expected) + REPORT_SECONDS < 600  # minutes, not hours: what the command promises
 
 
 def test_a_trial_takes_longer_with_more_samples_positions_and_steps():

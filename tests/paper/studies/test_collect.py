@@ -14,6 +14,7 @@ from sparsehead.store import Store
 from sparsehead_paper.claims import experiments as checks
 from sparsehead_paper.claims import laws
 from sparsehead_paper.claims.claim import Context
+from sparsehead_paper.claims.measured import FILES
 from sparsehead_paper.claims.registry import SECTIONS, run_checks
 from sparsehead_paper.published import printed_misfit
 from sparsehead_paper.studies import plans
@@ -71,31 +72,13 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
     for stage in plans.plan("full"):
         if isinstance(stage, Experiment):
             stage.write(path, tmp_path)
-    full = {"law-grid", "law-dropout", "law-decades", "dropout-cost"}
-    alone = {
-        "readings": "readings",
-        "readings-together": "readings",
-        "law-slope": "slope",
-        "slope-norms": "slope-norms",
-        "law-functions": "functions",
-        "failures-sign": "failures",
-    }
-    alone |= {
-        name: name
-        for name in (
-            "law-matched",
-            "law-literal",
-            "law-matched-decades",
-            "law-matched-beyond",
-            "law-best",
-            "parity-settings",
-        )
-    }
+    # of files that a claim prefers if they are there, the first that every reader can measure
+    others = {"curves-and": "curves", "attention-and": "attention"}
+    others |= dict.fromkeys(("norms-learned", "bound-along-training"), "norms")
     measured = [entry for entry in SECTIONS["Experiments"] if entry.label != "law-points"]
     for entry in measured:
         found = entry(Context(options={"results": str(tmp_path)}))
-        option = " --full" if entry.label in full else ""
-        option = f" --only {alone[entry.label]}" if entry.label in alone else option
+        option = f" --only {others.get(entry.label, FILES[entry.label])}"
         assert found.verdict == "not run" and found.label == entry.label
         assert found.detail == f"`sparsehead reproduce{option} --out {tmp_path}` measures it."
         assert entry(Context()).detail == f"`sparsehead reproduce{option}` measures it."
@@ -221,7 +204,7 @@ def test_a_threshold_without_trials_of_its_own_meets_nothing(tmp_path):
 def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
     context = Context(options={"results": str(tmp_path)})
     finding = getattr(laws, f"check_{check}")(context)
-    assert finding.verdict == "not run" and "--full" in finding.detail
+    assert finding.verdict == "not run" and f"--only {name}" in finding.detail
     for m80, verdict in ((75.0, "differs"), (111.0, "holds")):
         row = Threshold(1000, m80, m80 - 7.0, m80 + 10.0, trials=80)
         write_law(tmp_path, name, [row], {"log": fit_of()})
@@ -340,4 +323,4 @@ def test_the_bound_along_training_must_grow_and_stay_far_above_m(bounds, accurac
 def test_damaged_results_are_not_run_and_say_what_to_do(tmp_path):
     (tmp_path / "law.json").write_text('{"thresholds": [')
     (finding,) = run_checks(["law-and"], context=Context(options={"results": str(tmp_path)}))
-    assert finding.verdict == "not run" and "as `sparsehead reproduce --out" in finding.detail
+    assert finding.verdict == "not run" and "as `sparsehead reproduce --only law --out" in finding.detail

@@ -92,7 +92,7 @@ def test_another_file_is_refused_and_told(data, says, tmp_path):
     with pytest.raises(FileError) as refused:
         read_results(tmp_path, "success", SuccessRecord)
     assert says in str(refused.value) and "\n" not in str(refused.value)
-    assert f"`sparsehead reproduce --out {tmp_path}`" in str(refused.value)
+    assert f"`sparsehead reproduce --only law-grid --out {tmp_path}`" in str(refused.value)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ The committed trials are what they are; a test's power is over fresh trials only
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, hypergeom
 
-from sparsehead._base.types import Array
+from .._base.types import Array
 
-LEVEL = 0.01  # of one experiment: trials of equal settings are called different at most once in a hundred
+LEVEL = 0.05  # of all tests together: if nothing has changed, all agree with probability .95 at least
 WANTED = 0.8  # probability with which a difference is noticed
 
 
@@ -46,7 +46,7 @@ class Shares:
         """Return the probability, if nothing has changed, of a sum of fresh successes as unlikely as this one."""
         return shares_p([(*cell.committed, *cell.fresh) for cell in self.cells])
 
-    def power(self, shift: float, level: float = LEVEL) -> float:
+    def power(self, shift: float, level: float) -> float:
         """Return the probability of noticing that the share of each cell is `shift` higher, cut to [0, 1]."""
         plan = tuple((*cell.committed, cell.fresh[1]) for cell in self.cells)
         chances = [
@@ -66,14 +66,14 @@ class Shares:
         ]
         return "; ".join(parts)
 
-    def noticed(self, level: float = LEVEL) -> str:
+    def noticed(self, level: float) -> str:
         """Return in words the smallest differences, in steps of .05, that are noticed with probability WANTED."""
         steps = [i / 20 for i in range(1, 21)]
         parts = []
         for word, sign in (("lower", -1), ("higher", 1)):
-            least = smallest(steps, lambda shift, sign=sign: self.power(sign * shift, level))
-            parts += [] if least is None else [f"{word} by {least:.2f}"]
-        return f"shares {' or '.join(parts)}" if parts else ""
+            powers = ((step, self.power(sign * step, level)) for step in steps)
+            parts += [f"{word} by {step:.2f}" for step in smallest(powers)]
+        return f"shares {' or '.join(parts)}" if parts else "no shift of the shares"
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class Values:
         at_most = _at_most(len(self.committed), len(self.fresh))
         low = at_most[up_to]
         high = 1.0 - (at_most[below - 1] if below else 0.0)
-        return min(1.0, 2.0 * min(low, high))
+        return float(min(1.0, 2.0 * min(low, high)))
 
-    def power(self, factor: float, level: float = LEVEL) -> float:
+    def power(self, factor: float, level: float) -> float:
         """Return the probability of noticing fresh values that are `factor` times values drawn from the committed."""
         n, fresh = len(self.committed), len(self.fresh)
         at_most = _at_most(n, fresh)
@@ -119,22 +119,73 @@ class Values:
         """Return medians and ranges as text."""
         return f"{self.what}: {_range(self.fresh)} (committed {_range(self.committed)})"
 
-    def noticed(self, level: float = LEVEL) -> str:
+    def noticed(self, level: float) -> str:
         """Return in words the smallest factors, in steps of 1/4, that are noticed with probability WANTED."""
         steps = [1 + i / 4 for i in range(1, 37)]
         parts = []
-        for word, way in (("larger", lambda factor: factor), ("smaller", lambda factor: 1 / factor)):
-            least = smallest(steps, lambda factor, way=way: self.power(way(factor), level))
-            parts += [] if least is None else [f"{least:g} times {word}"]
-        return f"values {' or '.join(parts)}" if parts else ""
+        for word, way in (("larger", 1), ("smaller", -1)):
+            powers = ((step, self.power(step**way, level)) for step in steps)
+            parts += [f"{step:g} times {word}" for step in smallest(powers)]
+        return f"values {' or '.join(parts)}" if parts else "no factor up to 10"
 
 
 Comparison = Shares | Values
+Observed = Mapping[
+    str, Sequence[bool] | Sequence[float]
+]  # whether something happened, or a number, for each run
 
 
-def smallest(steps: Iterable[float], power: Callable[[float], float]) -> float | None:
-    """Return the first step with a power of at least WANTED; None if there is none."""
-    return next((step for step in steps if power(step) >= WANTED), None)
+@dataclass(frozen=True)
+class Agreement:
+    """Comparisons of the same fresh trials with committed ones; together they err at most with probability `level`."""
+
+    comparisons: tuple[Comparison, ...]
+    level: float = LEVEL
+
+    @property
+    def level_each(self) -> float:
+        """The level of each comparison."""
+        return self.level / len(self.comparisons)
+
+    @property
+    def trials(self) -> int:
+        """The number of fresh trials; all comparisons are of the same ones."""
+        return max(c.trials for c in self.comparisons)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no comparison finds a difference."""
+        return all(comparison.p_value() > self.level_each for comparison in self.comparisons)
+
+    def sentence(self) -> str:
+        """Return the verdict, what was compared, and what the test would have noticed."""
+        said = f"{self.trials} fresh trials {'agree' if self.agrees else 'do not agree'} with the committed result"
+        parts = []
+        for c in self.comparisons:
+            noticed = f"it notices {c.noticed(self.level_each)} with probability {WANTED}"
+            test = f"exact test, $p = {c.p_value():.2g}$; {noticed}"
+            parts.append(f"{c.told()} ({test})")
+        return f"{said}: {'; '.join(parts)}."
+
+
+def compared(committed: Observed, fresh: Observed) -> tuple[Comparison, ...]:
+    """Return one comparison of all counts, and one for each kind of number; what a side lacks is left out."""
+    counts: list[Count] = []
+    found: list[Comparison] = []
+    for what, new in fresh.items():
+        known = committed.get(what, ())
+        if not known or not new:
+            continue
+        if isinstance(new[0], bool):
+            counts.append(Count(what, (int(sum(known)), len(known)), (int(sum(new)), len(new))))
+        else:
+            found.append(Values(what, tuple(known), tuple(new)))
+    return (*found, *([Shares(tuple(counts))] if counts else []))
+
+
+def smallest(powers: Iterable[tuple[float, float]]) -> list[float]:
+    """Return the first step of the pairs (step, power) whose power is at least WANTED; empty if there is none."""
+    return [step for step, power in powers if power >= WANTED][:1]
 
 
 def shares_p(cells: Sequence[tuple[int, int, int, int]]) -> float:
@@ -180,5 +231,7 @@ def _at_most(committed: int, fresh: int) -> Array:
 
 def _range(values: Sequence[float]) -> str:
     ordered: list[Any] = sorted(values)
-    shown = ["never" if math.isinf(x) else f"{x:.3g}" for x in (ordered[0], float(np.median(ordered)), ordered[-1])]
+    shown = [
+        "never" if math.isinf(x) else f"{x:.4g}" for x in (ordered[0], float(np.median(ordered)), ordered[-1])
+    ]
     return "/".join(shown)

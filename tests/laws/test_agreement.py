@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact, mannwhitneyu
 
-from sparsehead_paper.studies.agreement import LEVEL, WANTED, Count, Shares, Values, shares_p
+from sparsehead.laws.agreement import LEVEL, WANTED, Count, Shares, Values, shares_p
 
 
 def enumerated_shares(cells):
@@ -20,7 +20,7 @@ def enumerated_shares(cells):
     return sum(n for n in ways if n <= ways[seen]) / len(sums)
 
 
-@pytest.mark.parametrize("committed, fresh", [((7, 8), 5), ((3, 9), 4), ((10, 10), 6), ((0, 6), 3)])
+@pytest.mark.parametrize(("committed", "fresh"), [((7, 8), 5), ((3, 9), 4), ((10, 10), 6), ((0, 6), 3)])
 def test_one_cell_is_fishers_test(committed, fresh):
     k, n = committed
     for new in range(fresh + 1):
@@ -76,19 +76,23 @@ def test_power_of_values_by_enumeration(factor):
 
 def test_the_smallest_difference_is_named_with_its_side():
     shares = Shares((Count("T = 100, m = 47", (27, 28), (11, 12)),))
-    assert shares.power(-0.45) < WANTED <= shares.power(-0.5)
-    assert shares.noticed() == "shares lower by 0.50"  # no share can be much higher than 27 of 28
-    both = Shares((Count("", (20, 40), (9, 16)),)).noticed()
+    assert shares.power(-0.45, 0.01) < WANTED <= shares.power(-0.5, 0.01)
+    assert shares.noticed(0.01) == "shares lower by 0.50"  # no share can be much higher than 27 of 28
+    both = Shares((Count("", (20, 40), (9, 16)),)).noticed(0.01)
     assert both == "shares lower by 0.45 or higher by 0.45"
-    assert Shares((Count("", (1, 2), (1, 2)),)).noticed() == ""  # too few for any difference
-    steps = Values("", tuple(range(170, 270, 10)), (200, 210, 220, 230))
-    assert steps.power(1.25) < WANTED <= steps.power(1.5)
-    assert steps.noticed() == "values 1.5 times larger or 1.5 times smaller"
+    assert (
+        Shares((Count("", (1, 2), (1, 2)),)).noticed(0.01) == "no shift of the shares"
+    )  # too few for any difference
+    steps = Values("", tuple(map(float, range(170, 270, 10))), (200.0, 210.0, 220.0, 230.0))
+    assert steps.power(1.25, 0.01) < WANTED <= steps.power(1.5, 0.01)
+    assert steps.noticed(0.01) == "values 1.5 times larger or 1.5 times smaller"
 
 
 def test_what_is_told():
     shares = Shares((Count("T = 100, m = 47", (27, 28), (11, 12)), Count("m = 50", (5, 8), (2, 4))))
-    assert shares.told() == "T = 100, m = 47: 11 of 12 (committed 27 of 28); m = 50: 2 of 4 (committed 5 of 8)"
+    assert (
+        shares.told() == "T = 100, m = 47: 11 of 12 (committed 27 of 28); m = 50: 2 of 4 (committed 5 of 8)"
+    )
     assert shares.trials == 16
     values = Values("steps", (1.0, 2.0, 30.0), (5.0, float("inf")))
     assert values.told() == "steps: 5/never/never (committed 1/2/30)"
@@ -97,4 +101,4 @@ def test_what_is_told():
 def test_equal_settings_are_rarely_called_different():
     """With committed shares as they are in long runs, the test errs at most at its level."""
     for p in (0.1, 0.5, 0.9):
-        assert Shares((Count("", (round(4000 * p), 4000), (0, 12)),)).power(0.0) <= LEVEL
+        assert Shares((Count("", (round(4000 * p), 4000), (0, 12)),)).power(0.0, LEVEL) <= LEVEL
