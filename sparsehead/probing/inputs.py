@@ -18,7 +18,7 @@ from .load import Source, quiet
 Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inputs:
     """Sequences of one kind: ids (T,), bits (T,) or embedded tokens (T, d); cls, sep: ids of [CLS], [SEP], or None."""
 

@@ -30,7 +30,7 @@ from .recompute import LayerWeights
 from .screen import PICKLED, WANTED, is_ours, require_heads, screen
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A model to probe: a torch module with its attention layers, a model of this library, or a state dict."""
 

@@ -17,7 +17,7 @@ from ..heads.block import Layer
 from .recompute import LayerWeights
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Site:
     """One attention layer of a torch model.
 

@@ -17,7 +17,7 @@ from ..heads.torch_activations import TORCH_ACTIVATIONS
 Turn = Callable[[Tensor], Tensor]  # queries or keys of one head, (T, k) -> the same, normalised or rotated
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayerWeights:
     """Weights of one attention layer, one matrix per head, acting on rows from the right.
 
