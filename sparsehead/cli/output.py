@@ -65,7 +65,7 @@ class Output(Screen):
 
 
 def console() -> Console:
-    """Return a console on standard output, without markup: a file may be named "a[/b]"."""
+    """Return a console on standard output that reads no markup, since a file may be named "a[/b]"."""
     return Output(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 

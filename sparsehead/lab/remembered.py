@@ -41,7 +41,7 @@ class Answer:
 
 
 class Remembered:
-    """`app` with a cache of at most MOST_BYTES of the responses to the paths in PURE that have status 200."""
+    """`app` with a cache, of at most MOST_BYTES, of responses with status 200 to requests of the paths in PURE."""
 
     def __init__(self, app: App) -> None:
         self.app = app

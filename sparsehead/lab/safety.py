@@ -129,7 +129,7 @@ class Guard:
         """Read the whole body into `parts` and count its bytes; return a refusal if it is too long, late or cut off.
 
         A body that is too long is read to its end and discarded: otherwise the client, still sending, would see a
-        reset connection instead of the response. A client that sends the header Expect is refused at once.
+        reset connection instead of the response. A client with the header Expect waits, and is refused at once.
         """
         long = HttpRefusal(413, f"the request has more than {most} bytes, the most that is taken here.")
         length = headers.get("content-length", ["0"])[-1]

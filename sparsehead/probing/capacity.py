@@ -33,8 +33,8 @@ from .statistics import Plain
 class HeadBound(Verdict):
     """The result of `bound` for a head or a layer, on tokens of norm at most radius.
 
-    proxy: the spectral proxy for ln N at the same resolution, not proven; proxy_indices: the Schatten index p of each
-    matrix.
+    proxy: the spectral proxy for ln N at the bound's resolution, not proven; proxy_indices: the Schatten index p of
+    each matrix.
     """
 
     radius: float

@@ -131,7 +131,7 @@ def _notes(source: Source, inputs: Inputs | None, reads_cls: bool) -> tuple[str,
 
 
 def query_rows(queries: Sequence[int] | None) -> Rows:
-    """Return a function from T to the query rows to measure, which returns None for all rows."""
+    """Return a function from T to the query rows to measure: all T rows if `queries` is None."""
     if queries is None:
         return torch.arange
     wanted = several("queries", queries, "positions")

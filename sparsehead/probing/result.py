@@ -21,7 +21,7 @@ from .statistics import HeadStatistics, Plain
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundHead(Plain):
-    """The measures of one head. measured: its statistics (None if not run); baselines: those of baselines, by name.
+    """The measures of one head. measured: its statistics, None if not run; baselines: the statistics of each baseline.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
     variation of that output; None if not requested.

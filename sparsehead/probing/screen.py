@@ -1,4 +1,4 @@
-"""Refuse what `probe` cannot read before torch is imported, by names, headers and config.json alone."""
+"""Before torch is imported, refuse what `probe` cannot read, judged by names, headers and config.json alone."""
 
 import json
 import os

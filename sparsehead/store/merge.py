@@ -72,7 +72,7 @@ def _rows(path: Path) -> Iterator[SealedRow]:
 def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
     """Read every row; raise if one id has outcomes that differ in more than their times.
 
-    A trial that could not be run has no outcome, so different reasons for it do not contradict each other.
+    A trial that could not be run has no outcome, so two stores may give different reasons why it could not.
     """
     known: dict[str, bytes] = {}
     contradicted: dict[str, None] = {}

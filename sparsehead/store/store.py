@@ -217,7 +217,7 @@ class Store:
                 damage.append(f"outcome {_name(row[0])}: {why}")
 
     def _rows(self, where: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        """Yield rows, each with its number first, 256 at a time: a slow reader then needs no memory and no lock."""
+        """Yield rows, each with its number first; read 256 at a time, so a slow reader holds few rows and no lock."""
         query = f"SELECT rowid, * FROM outcomes WHERE {where} AND rowid > ? ORDER BY rowid LIMIT 256"
         last = -(2**63)
         while True:

@@ -39,7 +39,7 @@ def rank_columns(model: Model, bits: Shaped[Array, "m T"]) -> dict[int, float]:
 
 
 def least_bound(sample: Sample, columns: list[int], *, most: int, delta: float) -> SparseFunction:
-    """Return the function of at most `most` of these columns with the least Occam bound; among equals the smaller."""
+    """Return the function of at most `most` of these columns with the least Occam bound; if tied, fewer columns."""
     bits, labels = sample
     T = bits.shape[1]
     found: list[tuple[float, int, SparseFunction]] = []
@@ -53,7 +53,7 @@ def least_bound(sample: Sample, columns: list[int], *, most: int, delta: float) 
 
 
 def filled(f: SparseFunction, model: Model, bits: Shaped[Array, "m T"]) -> tuple[SparseFunction, int]:
-    """Give f the head's majority label at patterns that no row has; return it and the number of such patterns."""
+    """Return f with the head's majority label at patterns that no row has, and the number of such patterns."""
     index = bits[:, list(f.support)].astype(np.int64) @ (1 << np.arange(f.s))
     unseen = np.flatnonzero(np.bincount(index, minlength=2**f.s) == 0)
     table = f.values.copy()

@@ -229,7 +229,7 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         thresholds and curves (results/law-literal), but its estimates from T = 400 on are below the paper's, attention
         is .636, and parity is not learned.
     "mingpt": "paper" with minGPT's initialisation: minGPT's training loop decides what the text leaves open.
-    "best": needs few samples. A small model (d = 16, four heads) without dropout, linear maps from PyTorch's default,
+    "best": needs few samples. A small model (d = 16, four heads) without dropout, PyTorch's default for linear maps,
         embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient at
         one position is of order 1/T. With a smaller eps Adam moves all T positions at one speed, even those that only
         fit noise; with a larger eps a position moves in proportion to its gradient, and the few relevant ones lead.
@@ -265,7 +265,7 @@ def _at(settings: Mapping[str, Any], T: int) -> dict[str, Any]:
 def spec_text(spec: TrainSpec) -> str:
     """Write the spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it.
 
-    Settings that version 0.2 did not have are left out at their defaults, so that older trials keep their ids.
+    Settings that version 0.2 did not have are left out if equal to the default, so that older trials keep their ids.
     """
     values = {name: value for name, value in asdict(spec).items() if LATER.get(name, MISSING) != value}
     return json.dumps(values, sort_keys=True, allow_nan=False)

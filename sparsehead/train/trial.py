@@ -83,7 +83,7 @@ class Trial:
         return self._next_restart() if self.step >= self.spec.n_steps or stalled else None
 
     def _check(self, trained: bool) -> None:
-        """Measure and record the accuracies."""
+        """Measure and record the accuracies; without steps before (`trained` is False) the training accuracy is 0."""
         self.train_accuracy = self.engine.train_accuracy() if trained else 0.0
         self.accuracy, solved = check_on(self.engine.predict, self.holdout, self.spec.allowed_errors)
         if self.accuracy > self.best_here:
