@@ -1,8 +1,8 @@
 """The paper's experiments: settings and printed or digitised numbers, written once.
 
-Figures, verdicts and protocols take numbers and settings from this file. Numbers without a printed table are
-digitised from the paper's vector figures; bars are standard deviations of about 100
-bootstrap resamples (inferred). Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6 and appendix C.
+Figures, verdicts and protocols take numbers and settings from this file. Numbers that the paper
+shows only in figures are digitised from its vector graphics; their error bars seem to be standard deviations of about
+100 bootstrap resamples. Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6 and appendix C.
 Paper: law-and, curves-and, attention-and, parity-curves
 """
 
@@ -24,7 +24,7 @@ LAW_AND_SLOPE_ERROR = 2.26  # standard error of b, from R^2 and the 18 points
 
 @dataclass(frozen=True)
 class Curves:
-    """Figure 3 left: best-of-five validation curves at T = 300, s = 3, 40 replicates."""
+    """Figure 3 left: validation accuracy of the best of five restarts at T = 300, s = 3, for 40 replicates."""
 
     T: int = 300
     s: int = 3
@@ -36,7 +36,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Figure 3 right: one head of width 64, trained on 300 samples for 500 steps; mean weights of 100 inputs."""
+    """Figure 3 right: one head of width 64, trained on 300 samples for 500 steps; mean attention over 100 inputs."""
 
     T: int = 50
     m: int = 300
@@ -51,7 +51,7 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class ParityCurves:
-    """Figure 4: the iteration at which the loss first falls below .35; (min, median, max) of 10 seeds."""
+    """Figure 4: (min, median, max) over 10 seeds of the iteration at which the loss first falls below .35."""
 
     T: int
     first_below: tuple[int, int, int]
@@ -67,7 +67,7 @@ PARITY = (ParityCurves(10, (156, 206, 247)), ParityCurves(15, (381, 538, 1029)))
 
 
 def printed_misfit(law: Callable[[NDArray[Any]], NDArray[Any]]) -> float:
-    """Sum over the paper's points with bars of ((m - a - b law(T))/bar)^2, at the best a and b.   Paper: law-points
+    """Return the least sum, over a and b, of ((m - a - b law(T))/bar)^2 at points with bars.   Paper: law-points
 
     >>> round(printed_misfit(np.log), 1), round(printed_misfit(lambda T: T), 1)
     (10.7, 10.4)

@@ -171,8 +171,8 @@ def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
     Sequence i of n has the tokens +-(e_i, 1)/sqrt2 in R^{n+1}, the value vector reads the last coordinate, and the
     score vector kappa has k entries +-size/sqrt k. The output on sequence i depends on the entry kappa_i alone, so it
     is computed in the plane of e_i and the last coordinate. k is the largest number for which the outputs for a
-    negative, a zero and a positive entry are more than 2 eps apart; then any two of the C(n, k) 2^k heads differ so at
-    some i.
+    negative, a zero and a positive entry are more than 2 eps apart; then any two of the C(n, k) 2^k heads are more than
+    2 eps apart on some sequence i.
     """
     token, z = np.array([1.0, 1.0]) / math.sqrt(2), np.array([0.0, 1.0])
 

@@ -186,7 +186,7 @@ def treacherous_models() -> Iterator[tuple[str, Model, SparseFunction]]:
 
 
 def _bit_reader(T: int, score: float, units: tuple[Array, Array, Array] | None = None) -> Model:
-    """Return a head that averages the bits, bit 0 with score `score`, and ReLU units (slopes, offsets, read-out)."""
+    """Return a head that averages bits; zeros have score `score`. `units`: slopes, offsets, read-out of ReLU units."""
     encoding = positional(T)
     d = encoding.d
     W_Q, W_K, W_V = np.eye(1, d, 2).T[None], score * np.eye(1, d).T[None], np.eye(1, d, 1).T[None]

@@ -64,7 +64,7 @@ def _output(model: Model, W: Weights, bits: Int[Array, " T"], meet: Meet) -> flo
 
 @dataclass
 class _Replaced:
-    """A network and a replacement of its maps, over all inputs: output errors, and the inputs of each map."""
+    """A network run on all inputs with its maps and with W_hat instead: the output errors, and each map's inputs."""
 
     model: Model
     W_hat: Weights
@@ -97,7 +97,7 @@ class _Replaced:
         return len(np.unique(np.round(np.concatenate(self.points[name]), 9), axis=0))
 
     def ratio(self, items: Mapping[str, Item]) -> float:
-        """Return |f - f^| over sum_k p_k eps_k."""
+        """Return the largest output error |f - f^| divided by its bound sum_k p_k eps_k."""
         return self.moved / sum(items[name].p * off for name, off in self.off.items())
 
 
@@ -125,7 +125,7 @@ def _aligned(scores: float = 0.0) -> Model:
 
 
 def _before_a_relu() -> float:
-    """Return error over p eps if .9 W_V replaces W_V in a head with a ReLU between W_V and a W_C of norm 5.
+    """Return the output's error divided by p eps if .9 W_V replaces W_V, before a ReLU and a W_C of norm 5.
 
     The head attends to one token. Its value falls from 1 to .9, so the output falls from 5 to 4.5.
     """
@@ -154,7 +154,7 @@ def _before_a_relu() -> float:
 def check_layer_parameters(context: Context) -> Finding:
     """Replacing one weight matrix by another of no larger norms, with an error of at most $eps$ on the points to which
     it is applied, changes the output by at most $p eps$: $p$ is the product of the Lipschitz constants of all later
-    maps, for scores also times $||W_V|| R$.
+    maps, for scores also times $||W_V|| R$, where $R$ is the largest length of a row.
     """
     ratios = {}
     even, focused = _aligned(0.02), _aligned(8.0)
@@ -245,7 +245,7 @@ def _scalar_network() -> Model:
 
 
 def _scalar_items() -> dict[str, tuple[float, float]]:
-    """Return (c, p) of each item of `_scalar_network` on m = 3 samples, from theory 1.3, 4.3, 4.4 and 5.3 alone."""
+    """Return (c, p) of each item of `_scalar_network` on m = 3 samples, from docs/theory.md 1.3, 4.3, 4.4, 5.3."""
     found: dict[str, tuple[float, float, int]] = {}
     stretches: list[float] = []
 
@@ -295,7 +295,7 @@ def _shrunk(M: Float[Array, "a b"], M_hat: Float[Array, "a b"]) -> Float[Array, 
 
 
 def _price_ratio(item: Item, W: Float[Array, "a b"], found: _Replaced) -> float:
-    """Return c of an item over the value needed for the points met: (norm x length)^2 x the factor for their number."""
+    """Return c of an item divided by the c that its inputs need: (norm x length)^2 x the factor for their number."""
     N, norms = math.log(found.distinct(item.name)), matrix_norms(W)
     if found.radius(item.name) == 0:  # ReLUs that never open
         return math.inf

@@ -59,8 +59,8 @@ def check_errata_notes_12(context: Context) -> Finding:
 
 @erratum("errata-notes-13", where="notes section 3.1, display of theorem 4.2", about="head-capacity")
 def check_errata_notes_13(context: Context) -> Finding:
-    """The $=$ must be $<=$: the product of two covers is a cover, but rarely the smallest one. The infimum over splits
-    of $eps$, and the constants, are missing.
+    """The $=$ between covering numbers must be $<=$: the product of two covers is a cover, but rarely the smallest one.
+    The infimum over splits of $eps$, and the constants, are missing.
     """
     X, z = np.array([[1.0], [-1.0]]), np.ones(1)
     score = lambda X, kappa: (kappa * X)[:, 0]  # noqa: E731
@@ -82,8 +82,8 @@ def check_errata_notes_13(context: Context) -> Finding:
 
 @erratum("errata-notes-14", where="notes equation (8)", about="vector-cover")
 def check_errata_notes_14(context: Context) -> Finding:
-    """The logarithm is missing on the left: on $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the covering number is at
-    least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
+    """The left side must be $ln N_inf$, not $N_inf$: on points $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the
+    covering number is at least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
     """
     sizes = [10**4, 10**6, 10**8]
     lower = [log_cover_lower(a=1, b=1, eps=0.2, N=N) for N in sizes]

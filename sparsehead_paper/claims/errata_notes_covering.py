@@ -170,8 +170,8 @@ def check_errata_notes_8(context: Context) -> Finding:
 
 @erratum("errata-notes-9", where="notes section 2.2.2", about="fat-cover")
 def check_errata_notes_9(context: Context) -> Finding:
-    """In the exponent 'de' must be $d eps$, the logarithm must have base 2, and $m >= d$ is needed: as printed, at $m =
-    1$, $d = 8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$.
+    """In the bound's exponent 'de' must be $d eps$, the logarithm must have base 2, and $m >= d$ is needed: as printed,
+    the bound is below $1e-40$ at $m = 1$, $d = 8$, while $N_inf([0,1]^X, .1, 1) = 5$.
     """
     m, d, eps = 1, 8, 0.1
     log2_term = math.log2(2 * math.e * m / (d * math.e))

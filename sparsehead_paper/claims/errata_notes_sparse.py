@@ -99,7 +99,7 @@ def check_errata_notes_22(context: Context) -> Finding:
 
 
 def fewest_kinks(values: list[float]) -> int:
-    """Return how many kinks a piecewise linear function through (0, v_0), (1, v_1), .. needs: changes of slope.
+    """Return how many kinks (changes of slope) a piecewise linear function through (0, v_0), (1, v_1), .. needs.
 
     Linear interpolation has one kink per change of slope. For alternating values no function has fewer: it rises and
     falls in turn, and each change of direction needs a separate kink.
@@ -151,7 +151,7 @@ def check_errata_notes_23(context: Context) -> Finding:
 @erratum("errata-notes-24", where="notes section 5, end", about="sample-lower-bound")
 def check_errata_notes_24(context: Context) -> Finding:
     """$log2 C(T, s)$ is of the order $s log(T/s)$, not $s log T$: at $s = T$ it is 0. For AND a label has only
-    $H(2^{-s})$ bits of information.
+    $H(2^{-s})$ bits of information, where $H$ is the binary entropy.
     """
     bits = {s: math.log2(math.comb(100, s)) for s in (3, 50, 100)}
     entropy = -(1 / 8) * math.log2(1 / 8) - (7 / 8) * math.log2(7 / 8)
@@ -173,8 +173,8 @@ def check_errata_notes_24(context: Context) -> Finding:
 
 @erratum("errata-notes-25", where="notes section 6", about="sparse-function")
 def check_errata_notes_25(context: Context) -> Finding:
-    """$N = C(T, s)$ grows like $T^s$, not in proportion to $T$. Validation accuracy distinguishes success from failure;
-    training accuracy reaches 100 % in both cases. The $log T$ experiment is the AND task, not parity.
+    """$N = C(T, s)$, the number of supports, grows like $T^s$, not like $T$. Validation accuracy distinguishes success
+    from failure; training accuracy reaches 100 % in both cases. The $log T$ experiment is the AND task, not parity.
     """
     sizes = [math.comb(T, 3) for T in (100, 1000, 10000)]
     slope = math.log(sizes[2] / sizes[1]) / math.log(10)

@@ -57,7 +57,7 @@ def check_errata_paper_2(context: Context) -> Finding:
 def head_error(
     encoding: Encoding, support: tuple[int, ...], *, printed: bool, rng: np.random.Generator
 ) -> float:
-    """Return the largest distance of the head's output from (1/s) sum chi_i, over patterns of I, random other bits."""
+    """Return the head's largest distance from (1/s) sum chi_i, over all patterns on I with 20 draws of other bits."""
     s = len(support)
     model = paper_model(
         conjunction(support, T=encoding.T), encoding, printed=frozenset({"key"}) if printed else frozenset()
@@ -72,7 +72,7 @@ def head_error(
 @erratum("errata-paper-3", where="paper appendix B, one head, encoding (a)", about="single-head")
 def check_errata_paper_3(context: Context) -> Finding:
     """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, so softmax
-    prefers one position, and the stated error is exceeded for every large $R$. Dual keys correct this.
+    prefers one position, and the stated error is exceeded for every large $R$. Keys with equal scores correct this.
     """
     rng = stream(context.seed, "errata-paper-3")
     draws = [encodings.random_positions(200, 512, rng=rng) for _ in range(5)]
@@ -184,8 +184,8 @@ def check_errata_paper_7(context: Context) -> Finding:
 
 @erratum("errata-paper-8", where="paper corollary 4.5", about="single-layer-capacity")
 def check_errata_paper_8(context: Context) -> Finding:
-    """The score's term lacks a factor $B_X^2 (B_X ||z||)$: larger tokens with correspondingly smaller weights compute
-    the same functions, but the printed bound then falls below the number of heads that are $2 eps$ apart.
+    """The score's term lacks a factor $B_X^2$ ($B_X ||z||$ for a context $z$): larger tokens with smaller weights can
+    compute the same functions, but the printed bound then falls below the number of heads that are $2 eps$ apart.
 
     Checked on all sign patterns on m sequences of two tokens, at B_X = 1000, which rescales the class of B_X = 1.
     """

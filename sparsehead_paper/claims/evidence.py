@@ -15,7 +15,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class Evidence(TypedDict):
-    """The evidence for one claim: code as "package.module:name", tests as "tests/path.py::test_name", proofs alike."""
+    """Evidence for one claim: code "package.module:name", tests "tests/path.py::name", proofs "proofs/File.v::name"."""
 
     code: list[str]
     tests: list[str]
@@ -24,13 +24,13 @@ class Evidence(TypedDict):
 
 @cache
 def evidence() -> dict[str, Evidence]:
-    """Read evidence.json, last written by `document`: the evidence of every claim, by label."""
+    """Return the evidence of every claim by label, from the file evidence.json that `document` writes."""
     found: dict[str, Evidence] = json.loads(Path(__file__).with_name("evidence.json").read_text())
     return found
 
 
 def find_evidence(checkout: Path) -> dict[str, Evidence]:
-    """Search the package and the tests of a checkout for labels."""
+    """Return the evidence by label, found by searching the code, tests and proofs of a checkout for labels."""
     found: dict[str, Evidence] = {}
 
     def add(kind: Literal["code", "tests", "proofs"], name: str, labels: list[str]) -> None:

@@ -169,7 +169,7 @@ def check_dropout(context: Context) -> Finding:
 
 
 def sign_test(k: int, n: int) -> float:
-    """Return the probability of at least k heads in n tosses of a fair coin."""
+    """Return P(X >= k) for a binomial X with n trials of probability 1/2."""
     from scipy.stats import binom
 
     return float(binom.sf(k - 1, n, 0.5))

@@ -156,7 +156,7 @@ def check_vc_cover(context: Context) -> Finding:
 @claim("fat-cover", kind="lemma", where="notes section 2.2.2")
 def check_fat_cover(context: Context) -> Finding:
     """A class in $[0,1]^X$ with fat-shattering dimension $d$ at $eps/4$ has $N_inf(F, eps, m) <= P(eps) < 2 (m
-    b^2)^{ceil(log2 y)}$, $b = floor(2/eps) + 1$, $y = sum_{i <= d} C(m, i) b^i$.
+    b^2)^{ceil(log2 y)}$, $b = floor(2/eps) + 1$, $y = sum_{i <= d} C(m, i) b^i$; $P$ is the packing number.
     """
     rng = stream(context.seed, "fat")
     worst, formula = 0.0, True
@@ -217,7 +217,7 @@ def check_rademacher_cover(context: Context) -> Finding:
 
 
 def _log_C(values: Float[Array, "n m"]) -> float:
-    """Return ln of the least C with ln N(eps) <= C/eps^2; the maximum is just below a distance of two functions."""
+    """Return ln of the least C with ln N(eps) <= C/eps^2, the maximum of eps^2 ln N(eps) just below distances."""
     distances = np.unique(np.abs(values[:, None] - values[None]).max(axis=2))
     below = [(float(b), _exact_covering(values, float(a + b) / 2)) for a, b in itertools.pairwise(distances)]
     return max(2 * math.log(b) + math.log(log_N) for b, log_N in below if log_N > 0)

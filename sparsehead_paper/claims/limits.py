@@ -52,7 +52,7 @@ def check_linear_head(context: Context) -> Finding:
 
 
 def _misses_two_of_three(q: float) -> float:
-    """Return the least sup-norm error of a o(h) + c for 1[h >= 2], o(h) = h q / (h q + 3 - h), h = 0..3."""
+    """Return min over a, c of max over h = 0..3 of |a o(h) + c - 1[h >= 2]|, where o(h) = h q / (h q + 3 - h)."""
     h = np.arange(4)
     o, y = h * q / (h * q + 3 - h), (h >= 2).astype(float)
     rows = np.vstack(
@@ -108,9 +108,9 @@ def check_s_heads(context: Context) -> Finding:
 
 @claim("cancelling-heads", kind="ours")
 def check_cancelling_heads(context: Context) -> Finding:
-    """Of two heads, let one have scores $eta_i$ on $I$ and the other be uniform. Then $Z o_1 - N o_2 = sum_I (e^{eta_i}
-    - 1) b_i$ exactly, for any scores, where $Z$ is the first head's total weight and $N$ the number of tokens: the
-    count is computed without any ReLU.
+    """Let one head, with output $o_1$, have scores $eta_i$ on $I$, and another, with output $o_2$, be uniform. Then $Z
+    o_1 - N o_2 = sum_I (e^{eta_i} - 1) b_i$ exactly, for any scores, where $Z$ is the first head's total weight and $N$
+    the number of tokens: the count is computed without any ReLU.
     """
     support, T, rng = (1, 4, 6), 9, stream(context.seed, "cancel")
     model, bits = build(parity(support, T=T), heads="cancel"), all_inputs(T)
@@ -177,7 +177,7 @@ def check_bounded_scores(context: Context) -> Finding:
     """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens changes its
     output by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently of $T$ the
     influence of one bit vanishes as $T$ grows, and a head whose output changes by $g$ at every flip that changes $f$
-    needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary, and by single-head they suffice.
+    needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary; they suffice (single-head).
     """
     rng, V = stream(context.seed, "hahn"), 1.0
     worst, off = 0.0, 0.0

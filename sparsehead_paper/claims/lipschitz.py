@@ -180,13 +180,13 @@ def check_layer_norm(context: Context) -> Finding:
 
 
 def _at_constant_rows(gain: Float[Array, " d"]) -> float:
-    """Return the Lipschitz constant at a constant row, by central differences, over the bound; eps_ln = .01."""
+    """Return the Lipschitz constant at a constant row (central differences, eps_ln = .01) divided by its bound."""
     J = _jacobian(lambda x: layer_norm(x, gain, gain, eps=0.01), np.full(len(gain), 5.0))
     return spectral_norm(J) / limits.layer_norm_lipschitz(eps=0.01, gain=float(np.abs(gain).max()))
 
 
 def _stretch(before: Float[Array, "n d"], after: Float[Array, "n d"], layer: Layer) -> float:
-    """Return max_t ||change of output row t|| over max_t ||change of input row t||."""
+    """Return max_t ||change of output row t|| divided by max_t ||change of input row t||."""
     moved = np.linalg.norm(block(after, layer) - block(before, layer), axis=1).max()
     return float(moved / np.linalg.norm(after - before, axis=1).max())
 

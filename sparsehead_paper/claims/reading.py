@@ -91,9 +91,9 @@ def _breaks(hypotheses: list[SparseFunction], T: int, m: int, delta: float, rng:
 
 
 def _breaks_when_chosen(rng: np.random.Generator) -> tuple[bool, bool]:
-    """Return whether x2's bound is below its error, 1/2, on the first of nine samples (labels: x1) that x2 explains.
+    """Draw samples of 9 inputs with labels x1 until x2 explains one; return whether x2's bound is below its error 1/2.
 
-    The first value is without the cost of choosing among samples, the second with it; delta = 1/2.
+    The first value is for the bound without the cost of choosing a sample, the second with it; delta = 1/2.
     """
     f, draws, fits = parse("x2", T=4), 0, False
     while not fits:
@@ -104,9 +104,9 @@ def _breaks_when_chosen(rng: np.random.Generator) -> tuple[bool, bool]:
 
 
 def _spent() -> tuple[float, float]:
-    """Return the shares of delta spent by a function's bound, and by a model's beyond it: tails at the bounds.
+    """Return the share of delta that a function's bound uses, and the share that the model's bound uses in addition.
 
-    The case: four mistakes on 60 examples; function and model differ on 7 of 500 inputs. The prior is written out.
+    The case: four mistakes on 60 examples; function and model differ on 7 of 500 inputs.
     """
     f, delta, bits = parse("x1 & x2", T=6), 0.2, np.zeros((60, 6), dtype=np.uint8)
     found = occam_bound(f, bits, np.arange(60) < 4, delta=delta, disagreements=[(7, 500)])

@@ -30,7 +30,7 @@ def all_inputs(T: int) -> Int[Array, "N T"]:
 
 
 def stated_forms(model: Model, *, key: Float[Array, " d"], norm_Q: float) -> float:
-    """Return the distance of W_Q, W_K, W_V, W_C of one head from R v_CLS, the key, E_0 - E_1 and e_1."""
+    """Return the largest entry of W_Q - norm_Q v_CLS, W_K - key, W_V - (E_0 - E_1) and W_C - e_1, for one head."""
     layer, encoding = model.layers[0], model.encoding
     pairs = [
         (layer.W_Q[0, :, 0], norm_Q * encoding.cls),
@@ -42,7 +42,7 @@ def stated_forms(model: Model, *, key: Float[Array, " d"], norm_Q: float) -> flo
 
 
 def count_error(model: Model, support: tuple[int, ...]) -> float:
-    """Return the largest distance of o from (1/s) sum chi_i over all inputs; chi = +1 for bit 0, else -1."""
+    """Return the head's largest distance from (1/s) sum chi_i over all inputs; chi = +1 for bit 0, else -1."""
     bits = all_inputs(model.encoding.T)
     target = (1 - 2 * bits[:, list(support)]).mean(axis=1)
     return float(np.abs(model.cls_state(bits)[:, 0] - target).max())
@@ -74,7 +74,7 @@ def check_single_head(context: Context) -> Finding:
 
 
 def _off_the_interval(s: int, T: int) -> float:
-    """Return the error of our head: of the attention outside I, and of the ends of o's interval for each count."""
+    """Return our head's largest distance from its closed form: attention outside I, ends of outputs for each count."""
     f = symmetric(tuple(range(1, s + 1)), tuple(j % 2 for j in range(s + 1)), T=T)
     model = build(f, attends_cls=False, readout="mlp")
     bits, leak = all_inputs(T), 1 / (2 * (s + 1))
@@ -244,7 +244,7 @@ def _dual_reach(s: int, delta: float) -> float:
 
 
 def _tight_dual(s: int, delta: float) -> float:
-    """Return rho for relevant rows of mutual product -Delta and an irrelevant row of product +Delta with each."""
+    """Return the irrelevant row's score under the dual key; its products are Delta, those of the others -Delta."""
     gram = (1 + delta) * np.eye(s + 1) - delta * np.ones((s + 1, s + 1))
     gram[s, :s] = gram[:s, s] = delta
     rows = np.linalg.cholesky(gram)

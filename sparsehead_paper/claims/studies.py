@@ -179,7 +179,7 @@ def check_failures(context: Context) -> Finding:
 
 
 def exact_test(table: list[list[int]]) -> float:
-    """Fisher's one-sided exact test of a 2 x 2 table: return the probability of so large a count at the top left."""
+    """Fisher's one-sided exact test of a 2 x 2 table: return the probability of no smaller count at the top left."""
     from scipy.stats import fisher_exact
 
     return float(fisher_exact(table, alternative="greater").pvalue)

@@ -40,7 +40,7 @@ class Scope:
     )
 
     def check(self) -> None:
-        """Refuse options that contradict each other or that need another option."""
+        """Raise an error for options that contradict each other or that need another option."""
         if self.quick and self.full:
             raise DomainError(
                 "--quick and --full were both given; choose one, or neither for 5 minutes on two cores."
@@ -86,7 +86,7 @@ def reproduce(
 
 
 def _check_store(db: Path, out: Path) -> None:
-    """Refuse a store path that is the folder OUT itself, or that a file written to OUT might overwrite."""
+    """Raise an error if the store's path is the folder OUT itself, or a file in OUT that might be overwritten."""
     from sparsehead._base.files import check_apart
 
     check_apart(out, db, what="folder")

@@ -22,7 +22,7 @@ def appearance_chart(runs: Sequence[AppearanceRun]) -> Chart:
     """Draw by training step, for each task, the shares of runs whose support leads and whose accuracy has risen.
 
     Args:
-        runs: for each run the steps of these events; None if an event never happened.
+        runs: for each run the step of each of these events; None if it never happened.
     Paper: support-appears
     """
     known = rows_of(runs, "support along training")

@@ -1,4 +1,4 @@
-"""Bounds on the error against the number of samples: by reading the function, by capacity; the information floor."""
+"""Two bounds on the error against the number of samples, from reading and from capacity, and the information floor."""
 
 import altair as alt
 
@@ -14,8 +14,8 @@ def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
     """Draw upper bounds on the error against m, and the sample size below which no learner succeeds.
 
     Args:
-        points: {m, bound, name}; bounds above 1 say nothing and are given as 1.
-        floor: the information floor; T, s: the task.
+        points: rows {m, bound, name}; a bound above 1, which says nothing, is given as 1.
+        floor: the information floor, a number of samples; T, s: numbers of bits and of relevant bits.
     Paper: occam-bound
     """
     rows = [r for r in need(points, "certificates", "m", "bound", "name") if finite(r["bound"])]

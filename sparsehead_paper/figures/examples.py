@@ -101,7 +101,7 @@ def norms_figure(tracr: Rows = ()) -> Chart:
 
 
 def certificates_figure() -> Chart:
-    """Draw the Occam bound of a conjunction read from a head, the head's capacity bound, the information floor."""
+    """Draw against m the Occam bound of a conjunction read from a head, its capacity bound, the information floor."""
     T, s, delta = 300, 3, 0.05
     model = build(conjunction(range(s), T=T))
     rows: list[dict[str, Any]] = []

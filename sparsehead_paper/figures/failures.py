@@ -1,4 +1,4 @@
-"""Why runs fail: positions that each run has moved far, for solved and for failed runs."""
+"""Why runs fail: how the positions that a run has moved far correlate with the label, for solved and failed runs."""
 
 from typing import Any
 

@@ -15,8 +15,8 @@ COLUMNS = 2  # of panels
 
 
 def interpreters_chart(record: InterpretersRecord) -> Chart:
-    """Draw for each method the share of the support among its s largest scores, by difficulty, one line per T; below,
-    the same with one kind of distractor at the largest T.
+    """Draw for each method the share of the support among its s largest scores (recall at s), by difficulty, one line
+    per T; below, the same for models with one kind of distractor, at the largest T.
     """
     if not record.cells:
         raise DomainError("methods on planted models: there is nothing to draw yet, 0 cells arrived.")
@@ -79,7 +79,7 @@ def _panel(method: str, Ts: list[str], *, left: bool, last: bool) -> Panel:
 
 
 def _alone(methods: list[str]) -> Panel:
-    """Recall at s with one kind of distractor, as numbers on shaded cells."""
+    """Return a panel of shaded cells with numbers: recall at s for each method and kind of distractor."""
     x = alt.X(
         "kind:N", sort=["silent", "constant", "cancel"], axis=alt.Axis(title=None, labelAngle=0, orient="top")
     )

@@ -49,8 +49,8 @@ def learned_vs_built_norms(points: Sequence[NormPoint], *, norm: str = "Frobeniu
     """Draw the norm that gradient descent reaches beside the norm of a written head that suffices.
 
     Args:
-        points: source "learned", "written", "the paper's" or "random"; low and high bound the middle half of the
-            runs; None or equal for written heads.
+        points: `source` is "learned", "written", "the paper's" or "random"; `low` and `high` are the quartiles over
+            runs; for written heads they are None or equal.
     Paper: norms-learned
     """
     rows = rows_of(points, "learned against built norms")

@@ -18,7 +18,7 @@ FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "p
 
 
 def read_trained_chart(trials: Sequence[ReadTrial], *, thresholds: Collection[Threshold] = ()) -> Chart:
-    """Draw against m the shares of trials learned and of trials read back exactly; row: family, column: T.
+    """Draw against m the shares of trials learned and of trials read back exactly: a row per family, a column per T.
 
     Args:
         trials: the result of reading each model.

@@ -1,4 +1,4 @@
-"""Interpretations of the paper's text: how far the evidence for each is behind the best."""
+"""Interpretations of the paper's text: by how much the evidence for each is below that for the best."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..studies.shares import compared_races, shares_by_choice
 
 
 def readings_chart(record: InterpretationsRecord) -> Chart:
-    """Draw by how many nats each interpretation's evidence is behind the best, in each race. Paper: readings"""
+    """Draw by how many nats each interpretation's evidence is below the best of each race. Paper: readings"""
     cap = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
     rows: list[dict[str, Any]] = [
         {

@@ -90,7 +90,7 @@ def _panel(group: str, labels: set[str], x: alt.X, y: alt.Y, *, with_reference: 
 
 
 def _slopes(record: LawsRecord) -> str:
-    """Describe the steepest and the flattest law; laws with a slope uncertain by a factor over ten are left out."""
+    """Describe the steepest and the flattest law, without laws whose slope is uncertain by a factor above ten."""
     fits = {law.label: law.fits["log"] for law in record.laws if "log" in law.fits}
     ends = {label: fit.intervals.get("b", (None, None)) for label, fit in fits.items()}
     known = [label for label, (low, high) in ends.items() if low and high and 0 < high < 10 * low]

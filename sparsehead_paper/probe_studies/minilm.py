@@ -1,4 +1,4 @@
-"""Probe MiniLM (all-MiniLM-L6-v2), a sentence encoder with six layers: which heads are sparse, where they attend."""
+"""Probe MiniLM (all-MiniLM-L6-v2), a sentence encoder with six layers: its sparse heads and what they attend to."""
 
 from typing import Any
 

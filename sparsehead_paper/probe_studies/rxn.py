@@ -46,14 +46,14 @@ TOKEN = re.compile(r"\[[^]]*\]|Br|Cl|>>|.")
 
 @dataclass(frozen=True, eq=False)
 class Reaction:
-    """Tokens including [CLS] and [SEP], and the position of the reactant atom for the position of each product atom."""
+    """The tokens, with [CLS] and [SEP], and a map from each product atom's position to its reactant atom's position."""
 
     tokens: tuple[str, ...]
     partner: dict[int, int]
 
     @property
     def reactant_atoms(self) -> list[int]:
-        """Positions of atoms before the arrow."""
+        """The positions of all reactant atoms, which are the atoms before the arrow."""
         arrow = self.tokens.index(">>")
         return [i for i, token in enumerate(self.tokens[:arrow]) if is_atom(token)]
 
@@ -104,7 +104,7 @@ def token_ids(folder: Path, given: Sequence[Reaction]) -> list[Array]:
 
 
 def mapping_accuracy(source: Source, given: Sequence[Reaction], ids: Sequence[Array]) -> Array:
-    """Return by (layer, head) the share of product atoms for which the most attended atom of their element is right."""
+    """Return for each (layer, head) the share of product atoms whose most attended atom of equal element is right."""
     H = source.weights[0].H
     right, total = np.zeros((len(source.weights), H)), 0
     for r, tokens in zip(given, ids, strict=True):

@@ -125,7 +125,7 @@ def sceptr_study() -> dict[str, Any]:
 
 
 def _variant_summary(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return medians over heads and Mann-Whitney's p against SCEPTR (heads of one model are not independent)."""
+    """Return medians over heads and Mann-Whitney's p against SCEPTR, although heads of a model are not independent."""
     from scipy.stats import mannwhitneyu  # slow to import, and only used here
 
     heads = [row for row in rows if row["variant"] == name]

@@ -157,7 +157,7 @@ def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
 
 @dataclass(frozen=True)
 class Identification:
-    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error accounts for CAP)."""
+    """P_opt = E(1/N) and P_unique = P(N = 1) at one (T, m), with standard errors; opt_error accounts for CAP."""
 
     T: int
     m: int
@@ -188,7 +188,7 @@ def identification(
 
 
 def floor_slope(*, s: int, p: float) -> float:
-    """Return the samples per ln T needed to identify an s-conjunction as T grows: max_r (s-r) / (ln 2 p^r h(p^(s-r))).
+    """Return samples per ln T to identify an s-conjunction: max_r (s-r) / (ln 2 p^r h(p^(s-r))), h the binary entropy.
 
     To distinguish the support I* from the sets that share exactly r positions with it, (s-r) log2 T bits are needed,
     and a sample gives H(label | the r shared bits) = p^r h(p^(s-r)) bits. For r = 0 the ratio is s log2 T / h(p^s), the

@@ -1,4 +1,4 @@
-"""ln N_inf of linear classes on N points, with explicit constants; proves the formulas used in `capacity.forms`.
+"""Bounds on ln N_inf of linear classes on N points, with constants and proofs; `capacity.forms` uses these formulas.
 
 Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns
 the logarithm of a number of cover elements; `perceptron.py` computes the elements. N is the number of DISTINCT
@@ -41,8 +41,8 @@ def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
 
         ln N_inf <= (ceil(r^2) - 1) ln(2N + 1),    r = a b / eps    (0 when r <= 1).
 
-    Proof: `perceptron.VectorCover` makes fewer than r^2 updates, each named by a point and a sign, and the
-    sequences of at most k names number at most (2N + 1)^k.   Paper: vector-cover
+    Proof: `perceptron.VectorCover` makes fewer than r^2 updates, each named by a point and a sign, and there
+    are at most (2N + 1)^k sequences of at most k names.   Paper: vector-cover
     Differs: 36 times smaller than Zhang's theorem, which the paper uses, and without the log(1/eps) of that theorem.
     """
     log_r = ratio(a, b, eps)
@@ -58,8 +58,8 @@ def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
     """Bound ln N_inf of the class of `log_cover_vector` in d dimensions, or on d points: d ln(1 + 2 r); 0 if r <= 1.
 
     Proof: a maximal set of parameters more than eps/b apart is a cover, and the balls of radius eps/(2b) around its
-    elements are disjoint and lie in a ball of radius a + eps/(2b). The cover is proper; any subset of the class has
-    one.
+    elements are disjoint and lie in a ball of radius a + eps/(2b). The cover is proper; every subset of the class also
+    has a proper cover of at most this size.
 
     Paper: parametric-cover
     """
@@ -89,8 +89,8 @@ def log_cover_matrix(
         ln N_inf <= ln C(d_1 + K, d_1) + k ln(2 N d_1 + 1),
         K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
 
-    spectral=True also allows for a bound on the spectral norm; otherwise 2 N d_1 becomes 2 N. alpha=None uses the best
-    alpha of a grid. Proof: `perceptron.MatrixCover`.   Paper: linear-cover
+    With spectral=True the bound holds also if the class bounds the spectral norm; with spectral=False 2 N d_1 becomes
+    2 N. alpha=None uses the best alpha of a grid. Proof: `perceptron.MatrixCover`.   Paper: linear-cover
     Differs: the lemma of the paper has an unstated constant and log(d_1 N).
     """
     log_r = ratio(B, b, eps)
@@ -109,7 +109,7 @@ def log_cover_matrix(
 
 
 def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
-    """Return the closed form (Bb/eps)^2 Lambda(d_1, N), from C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
+    """Return the simpler bound (Bb/eps)^2 Lambda(d_1, N): put C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
 
     Paper: linear-cover
     """

@@ -12,11 +12,11 @@ from sparsehead._base.types import Array, Float
 
 
 def softmax_l1_bound(delta: Real) -> float:
-    """||softmax(a) - softmax(b)||_1 <= 2 tanh(delta/2) <= delta  whenever  ||a - b||_inf <= delta.
+    """Return 2 tanh(delta/2) <= delta, a bound on ||softmax(a) - softmax(b)||_1 if ||a - b||_inf <= delta.
 
     Proof: for any set S of positions, the logits of P(S) under a and under b differ by at most 2 delta, and
     sigmoid(x + delta) - sigmoid(x - delta) is largest at x = 0, where it is tanh(delta/2); the l1 distance is twice the
-    largest difference over S. It holds with any mask. Equality: a = (-delta/2, delta/2), b = -a.
+    largest difference over S. The bound holds with any mask. Equality: a = (-delta/2, delta/2), b = -a.
 
     Paper: softmax-lipschitz
     Differs: the paper uses the constant 2.
@@ -25,7 +25,7 @@ def softmax_l1_bound(delta: Real) -> float:
 
 
 def norm_l1_bound(delta: Real, *, C_Norm: Real) -> float:
-    """||Norm(a) - Norm(b)||_1 <= C_Norm delta  whenever  ||a - b||_inf <= delta and ||J Norm||_{1,1} <= C_Norm.
+    """Return C_Norm delta, a bound on ||Norm(a) - Norm(b)||_1 if ||a - b||_inf <= delta, ||J Norm||_{1,1} <= C_Norm.
 
     It holds for any differentiable Norm: R^T -> simplex, by the mean value theorem and
     ||J v||_1 <= ||J||_{1,1} ||v||_inf. Equality for softmax of two scores, where ||J||_{1,1} = 4 p (1 -
@@ -58,7 +58,7 @@ def head_error_bound(
 
 
 def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
-    """Return ||V||(1 + 2 R^2 ||QK||), a Lipschitz constant of self-attention in max_t ||x_t - x^_t||, rows <= R.
+    """Return ||V||(1 + 2 R^2 ||QK||), a Lipschitz constant of self-attention in max_t ||x_t - x^_t|| if ||x_t|| <= R.
 
     Norms are spectral. A score z^T W x changes by at most 2 R ||W|| per unit; `head_error_bound` gives the rest. The
     constant 2 is needed: `claims.lipschitz` has inputs whose distance grows by 2 R^2 ||QK|| ||V|| as ||QK|| grows.

@@ -92,7 +92,7 @@ def _check_class(value: float, limit: float, what: str, name: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class MatrixElement:
-    """The cover element V for W: row budgets c_j, updates (row, point, sign), and the maximal number of updates."""
+    """The cover element V for W, its row budgets c_j, its updates (row, point, sign), and their maximal number."""
 
     V: Float[Array, "d_1 d_2"]
     budgets: tuple[int, ...]
@@ -155,7 +155,7 @@ class MatrixCover:
 
     @property
     def _tau(self) -> float:
-        """Unit of the row budgets: row lengths are rounded down to multiples of it."""
+        """The unit tau of the row budgets: row lengths are rounded down to multiples of tau."""
         return self.alpha * self.eps**2 / (self.b**2 * self.B)
 
     def _rows(self, budgets: tuple[int, ...]) -> tuple[Float[Array, " d_1"], Float[Array, " d_1"]]:
@@ -180,7 +180,7 @@ class MatrixCover:
 
 
 def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Array, "d_1 d_2"]:
-    """Return the nearest matrix with row lengths at most r, in Q as in any norm that weights whole rows."""
+    """Return the matrix nearest to V with row lengths at most r, in Q as in any norm that weights whole rows."""
     lengths = np.linalg.norm(V, axis=1)
     return V * np.minimum(1.0, np.divide(r, lengths, out=np.ones_like(r), where=lengths > 0))[:, None]
 

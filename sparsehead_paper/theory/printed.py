@@ -42,7 +42,7 @@ def entropy_integral(log_covering: Callable[[float], float], *, A: Real, m: Real
 
 
 def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
-    """Return m >= (ln|F| + ln(1/delta))/eps, enough samples for a consistent learner over a finite class.
+    """Return the least integer m >= (ln|F| + ln(1/delta))/eps: enough for a consistent learner of a finite class.
 
     Paper: sample-size
     """
@@ -66,8 +66,8 @@ def printed_corollary(
 
 
 def smallest_step(values: Float[Array, " n"]) -> float:
-    """The largest gamma for which a symmetric function with these values at 0, 1, .., s ones is gamma-strictly
-    monotone: the least rise from r ones to r + 1. Not positive unless it always rises.   Paper: gamma-monotone
+    """Return the largest gamma for which a symmetric function with these values at 0, 1, .., s ones is gamma-strictly
+    monotone: the least rise from r ones to r + 1; <= 0 unless the values always rise.   Paper: gamma-monotone
     """
     return float(np.diff(values).min())
 
