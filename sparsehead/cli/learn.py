@@ -37,8 +37,8 @@ class LearnSettings(Settings):
 class FromPreset:
     """The option that chooses the preset from which settings start."""
 
-    preset: str = option("fast", "fast (no dropout), paper (its figures), literal, mingpt, or best (few samples).",
-        choices=PRESETS
+    preset: str = option("fast", "fast (no dropout), paper (its figures), literal, mingpt, best (few samples), or "
+        "gated (fewer for AND and OR).", choices=PRESETS
     )  # fmt: skip
 
 
@@ -46,8 +46,8 @@ class FromPreset:
 class Asked(FromPreset):
     """Options: the preset, the files to write, and the engine and device that train."""
 
-    preset: str = option("", "fast (no dropout; default for functions), paper (its figures), literal, mingpt, or best "
-        "(few samples; default for tables).", choices=PRESETS
+    preset: str = option("", "fast (no dropout; default for functions), paper (its figures), literal, mingpt, best "
+        "(few samples; default for tables), or gated (fewer for AND and OR).", choices=PRESETS
     )  # fmt: skip
     out: Path | None = option(None, "Write the model here (safetensors).")
     chart: Path | None = option(

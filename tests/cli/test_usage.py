@@ -144,7 +144,7 @@ def test_every_setting_is_an_option_under_the_heading_of_its_group(verb, without
     out = said(capsys, verb, "-h")[1]
     headings = re.findall(r"^(\w+):$", out, flags=re.M)
     assert set(headings) >= {each.group for each in wanted.values()} and len(set(headings)) == len(headings)
-    assert "[default: 16; best: 4]" in " ".join(out.split())
+    assert "[default: 16; best, gated: 4]" in " ".join(out.split())
 
 
 def test_settings_that_are_given_reach_the_library_by_name(monkeypatch):

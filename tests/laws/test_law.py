@@ -165,7 +165,7 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
         (dict(T=[20], s=3, method="guess"), "joint, adaptive, grid"),
         (dict(T=[20], s=30), "s=30"),
         (dict(T=[20], s=3, learner="oracle"), "the learners are"),
-        (dict(T=[20], s=3, preset="slow"), "the presets are fast, paper, literal, mingpt, best"),
+        (dict(T=[20], s=3, preset="slow"), "the presets are fast, paper, literal, mingpt, best, gated"),
     ],
 )
 def test_misuse_is_refused_before_anything_is_written(call, says, tmp_path):

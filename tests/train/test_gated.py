@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from sparsehead import learn, verify
 from sparsehead._base.errors import DomainError
 from sparsehead.heads.heads import softmax
 from sparsehead.train.data import training_set
-from sparsehead.train.spec import TrainSpec, spec_id, spec_text
+from sparsehead.train.spec import TrainSpec, spec_id, spec_text, target_function
 from sparsehead.train.transformer.forward import margins
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import initial, to_model
@@ -243,3 +244,19 @@ def test_older_trials_keep_their_ids_and_new_settings_have_their_own():
 def test_what_cannot_be_gated_is_refused(settings, says):
     with pytest.raises(DomainError, match=says):
         spec_of(**settings)
+
+
+@pytest.mark.parametrize("function", ["and", "or"])
+def test_the_preset_learns_a_function_and_its_mirror_image(function):
+    run = learn(function, T=40, s=3, m=30, seed=0, preset="gated", holdout=2000)
+    assert run.solved and run.model is not None
+    f = target_function(run.spec)
+    bits, _ = training_set(replace(run.spec, m=400))
+    assert (run.model.predict(bits) == f(bits)).mean() > 0.98
+
+
+def test_a_head_of_the_preset_is_decided_by_verify():
+    run = learn("x1 & x4", T=12, m=200, seed=0, preset="gated")
+    assert run.solved and run.model is not None
+    found = verify(run.model, "x1 & x4")
+    assert found.method == "exhaustive" and found.correct is not None
