@@ -211,9 +211,9 @@ def activate(x: Ball, name: str) -> Ball:
 
 
 def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """exp(scores - the largest along the last axis), and a bound on the logarithm of each one's relative error.
+    """Return exp(scores - the largest along the last axis), and a bound on the ln of each result's relative error.
 
-    The shift rounds by u |s - max|, here and in the model, whose largest score is not larger.
+    The subtraction rounds by u |s - max|, here and in the model, whose largest score is not larger.
     """
     shifted = scores.mid - scores.mid.max(axis=-1, keepdims=True)
     distance = np.abs(shifted) + scores.rad.max(axis=-1, keepdims=True)
@@ -221,11 +221,11 @@ def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*s
 
 
 def softmax(scores: Ball) -> Ball:
-    """exp(s_t) / sum exp(s_t) along the last axis, all scores finite.
+    """Return a_t = exp(s_t) / sum exp(s_t) along the last axis; all scores must be finite.
 
-    Each weight is within a factor e^(+-rho_t), so their sum is within a factor 1 +- M, M = sum_t a_t (e^rho_t - 1),
-    and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the division round. Weights that underflow
-    lose 2^-1022 against a total that is at least 1.
+    Each exp(s_t) is known up to a factor e^(+-rho_t), so their sum is within a factor 1 +- M, where
+    M = sum_t a_t (e^rho_t - 1), and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the division
+    round. Weights that underflow lose 2^-1022 against a total that is at least 1.
     """
     weights, rho = exponentials(scores)
     share = weights / token_sum(weights)

@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """For each part: a lower bound of the signed distance from the threshold, a bad input, the bit to split by."""
+    """For each part: a lower bound of the signed distance from the threshold, its worst input, the bit to split by."""
 
     low: Float[Array, " B"]
     worst: Int[Array, "B T"]
@@ -53,7 +53,7 @@ def patterns_of(f: SparseFunction) -> tuple[Int[Array, "parts T"], Float[Array, 
 
 
 def heaviest(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int[Array, " B"]:
-    """Return the free bit that changes U at [CLS] most; -1 if no bit is free."""
+    """Return for each part the free bit that changes U at [CLS] most; -1 if no bit is free."""
     W = model.layers[0].W_C
     moves = (mixture.X[:, :, 1] - mixture.X[:, :, 0])[..., :-1] / mixture.D[:, None, :, None]
     steps = moves.reshape(*moves.shape[:2], -1) @ W.reshape(-1, W.shape[2])
@@ -118,7 +118,7 @@ def decide(
 
 
 def _halves(row: Int[Array, " T"], t: int, likely: int) -> Int[Array, "2 T"]:
-    """Return the part with bit t fixed to either value; the likely worse one is last, since the last is tried first."""
+    """Return both halves of a part, with bit t fixed; the likely worse half is last, since the last is tried first."""
     pair = np.stack([row, row])
     pair[:, t] = 1 - likely, likely
     return pair

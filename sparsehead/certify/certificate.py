@@ -123,7 +123,7 @@ class Certificate(WithCard):
 
     @property
     def mostly(self) -> str | None:
-        """ "on all but 3e-10 of inputs (p = 0.794), proved"; None if nothing of this kind is known."""
+        """A phrase such as "on all but 3e-10 of inputs (p = 0.794), proved"; None if no share below 1 is proved."""
         if self.share is None or self.correct or not self.share < 1:
             return None
         p = f"p = {self.p:.4g}" if isinstance(self.p, float) else "p by position"
@@ -195,7 +195,7 @@ class Certificate(WithCard):
         return write_whole(path, theorem_content(*self._proved_subject("file for Coq")).encode(), force=force)
 
     def _proved_subject(self, what: str) -> tuple[bytes, SparseFunction]:
-        """The model as the bytes of its file, and the function, if it is proved that the model computes it."""
+        """Return the bytes of the model's file, and f; raise an error unless it is proved that the model computes f."""
         if self.subject is None:
             raise DomainError(
                 f"no {what}: it can be written for a Model, not for a network that was only run."

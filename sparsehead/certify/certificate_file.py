@@ -92,7 +92,7 @@ def _pattern(
 
 
 def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float]:
-    """Return one number per head, whose sum bounds the form: from each head alone, or from all at once if smaller."""
+    """Return one number per head, whose sum bounds the form, from each head alone or, if smaller, from all at once."""
     alone = [_least_bound(heads[h], g, pattern) for h, g in parts]
     if len(parts) < 2:
         return alone
@@ -101,7 +101,7 @@ def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float] | None:
-    """If attention is constant: the heads' forms at the input with the largest sum, raised until the sum is proved."""
+    """Return the heads' forms at the worst input for constant attention, raised until the sum is proved; or None."""
     allowed = np.ones((len(heads[0].weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
     weights = [_floats(heads[h].weights) for h, _ in parts]
@@ -121,7 +121,7 @@ def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -> float:
-    """Return a number that g . m never exceeds on the pattern: the zero of F, raised until the checker accepts it."""
+    """Return a number that g . m never exceeds on the pattern: the zero of `check`'s F, raised until it is accepted."""
     allowed = np.ones((len(head.weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
     values = _floats(head.form(g))
@@ -140,7 +140,7 @@ def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -
 
 
 def _floats(enclosures: list[list[tuple[int, int]]]) -> Float[Array, "n 2"]:
-    """Return the upper ends as float64 numbers."""
+    """Return the upper ends of the enclosures as float64 numbers."""
     try:
         return np.array([[ends[1] / ONE for ends in pair] for pair in enclosures])
     except OverflowError:

@@ -62,7 +62,7 @@ Bounds = Callable[[Parts], Ends]  # L and U of the sum
 
 
 class Refused(Exception):
-    """Why a certificate does not hold."""
+    """The error that says why a certificate does not hold."""
 
 
 def needs(condition: bool, reason: str) -> None:

@@ -24,10 +24,10 @@ MOST_NUMBERS = 100_000_000  # products of Coq; half as many (T = 3000, one-hot) 
 
 
 def theorem_content(raw: bytes, f: SparseFunction) -> str:
-    """The file for Coq that says of the model in a file's bytes that it computes f.
+    """Return a file for Coq with the theorem that a model computes f; `raw` are the bytes of the model's file.
 
     Raises:
-        DomainError: there is no certificate of it, or the model is too large to be written out.
+        DomainError: the model has no certificate for f, or is too large to be written out.
     """
     model = read_model(raw)
     _check_size(model)
@@ -88,7 +88,7 @@ Print Assumptions head_computes_f.
 
 
 def check_module_name(path: str | Path) -> None:
-    """Refuse names that coqc does not take: a file is a module, so its name is an identifier."""
+    """Raise an error if coqc would refuse the file's name, which must be an identifier, since a file is a module."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*\.v", Path(path).name):
         raise DomainError(
             f"coqc takes files named like head_50.v, with letters, digits and _; got {Path(path).name!r}."
@@ -96,7 +96,7 @@ def check_module_name(path: str | Path) -> None:
 
 
 def _check_size(model: dict[str, Any]) -> None:
-    """Refuse models on which Coq, which multiplies every token by every matrix, would take too long."""
+    """Raise an error if Coq, which multiplies every token by every matrix, would take too long on the model."""
     layer, encoding = model["layers"][0], model["encoding"]
     width = sum(len(W[0]) for W in (*layer["W_K"], *layer["W_V"]))
     numbers = 2 * encoding["T"] * len(encoding["cls"]) * width
@@ -108,7 +108,7 @@ def _check_size(model: dict[str, Any]) -> None:
 
 
 def _model(model: dict[str, Any]) -> str:
-    """The record of the model."""
+    """Return the model as a record in Coq."""
     layer, encoding = model["layers"][0], model["encoding"]
     chain = stages(model)
     relu = chain[0][0] is None
@@ -146,7 +146,7 @@ def _layer(W: list[list[Fraction]], b: list[Fraction], relu: bool) -> str:
 
 
 def _matrix(W: list[list[Fraction]]) -> str:
-    """A matrix given by rows, as the list of its columns."""
+    """Return a matrix, given by rows, as Coq's list of its columns."""
     columns = [list(column) for column in zip(*W, strict=True)]
     listed = [(i, column) for i, column in enumerate(columns) if any(column)]
     if 2 * len(listed) < len(columns):
@@ -162,7 +162,7 @@ def _vector(v: list[Fraction]) -> str:
 
 
 def _number(x: Fraction) -> str:
-    """A number whose denominator is a power of two, exactly.
+    """Return a number, whose denominator is a power of two, as an exact number in Coq.
 
     >>> _number(Fraction(-3, 8)), _number(Fraction(12))
     ('-0x3p-3', '12')
@@ -178,12 +178,12 @@ def _float(text: str) -> str:
 
 
 def _formula(f: SparseFunction) -> str:
-    """f as an OR of ANDs of `x i`."""
+    """Return f as an OR of ANDs of `x i`, in Coq."""
     return _or_of_ands(f, [f"x {i}" for i in f.support])
 
 
 def _rule(f: SparseFunction) -> str:
-    """f as a function of the list of its relevant bits."""
+    """Return f as a function of the list of its relevant bits, in Coq."""
     names = [f"x{i}" for i in f.support]
     return f"match x with {_list(names)} => {_or_of_ands(f, names)} | _ => false end"
 
@@ -212,5 +212,5 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _lines(items: Iterable[str], indent: int) -> str:
-    """A list with one item on each line."""
+    """Return a Coq list with one item on each line."""
     return f"[\n{' ' * indent}" + f";\n{' ' * indent}".join(items) + "]"

@@ -55,7 +55,7 @@ def _without_last(x: Ball, axis: int) -> Ball:
 
 
 def _projected(model: Model, W: Ball) -> tuple[Ball, Ball]:
-    """Multiply every token by W: (T, 2, c) for positions and bits, (1, c) for [CLS]."""
+    """Return the products of all tokens with W: of shape (T, 2, c) for positions and bits, (1, c) for [CLS]."""
     encoding, norm = model.encoding, model.layers[0].norm_attention
     cls = exact(encoding.cls)[None]
     if norm is None:

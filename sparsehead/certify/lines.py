@@ -28,7 +28,7 @@ class Line:
     aside: Float[Array, " v"]
 
     def along(self) -> tuple["Line", float]:
-        """Return (line, move): in one dimension, `aside` is the same as a change of o by up to `move`; replace it."""
+        """Return (line, move): a line in one dimension gets `aside` 0, and its o may change by `move` instead."""
         if self.direction.shape != (1,) or self.direction[0] != 1.0:
             return self, 0.0
         return replace(self, aside=np.zeros(1)), float(self.aside[0])
@@ -56,7 +56,7 @@ def line_of(values: Ball) -> Line | None:
 
 
 def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> Choices:
-    """The scalar's choices in plain float64, always with a row for [CLS], of weight 0 if it is not attended to."""
+    """Return the `Choices` of o in float64, always with a row for [CLS], of weight 0 if it is not attended to."""
     plain, o = scores.mid[..., 0], line.o
     if not model.attends_cls:
         plain, o = np.vstack([plain, np.full((1, 2), -np.inf)]), np.vstack([o, np.zeros((1, 2))])
@@ -82,7 +82,7 @@ def scalar_gap(model: Model, f: SparseFunction) -> float | None:
 
 
 def worst_leak(model: Model, f: SparseFunction) -> float:
-    """The leakage of the worst head; NaN for deeper models, or if scores spread too far."""
+    """Return the largest leakage of a head; NaN for models of several layers, or if scores spread too far."""
     if model.L != 1:
         return float("nan")
     scores, _ = model.cls_tables()

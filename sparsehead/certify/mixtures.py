@@ -12,8 +12,8 @@ because z / D - sigma z is monotone in D, and concave in z for the worse D. The 
 sum over tokens, each term of which depends on one bit, so its exact minimum is the sum of the minima of its terms.
 
 Rounding. Weights are known up to a factor and values up to a radius (`forward.tables`). `Mixture.blur` bounds, for each
-coordinate of sum_t w_t (v_t - c_h, 1), what this can move and what its terms lose when they are computed. `blurred`
-adds the rounding of sums in any order, `mixing_error` that of the model's own float64 mix.
+coordinate of Z_h = sum_t w_t (v_t - c_h, 1), what this can move and what its terms lose when they are computed.
+`blurred` adds the rounding of sums in any order, `mixing_error` that of the model's own float64 mix.
 """
 
 from abc import ABC, abstractmethod

@@ -33,7 +33,7 @@ QUICK_INTERVALS = 2**21  # patterns x tokens x heads x coordinates: about a seco
 
 @dataclass(frozen=True)
 class Splits:
-    """The processor time for splitting patterns, in seconds, and a callback for progress."""
+    """How long patterns may be split, in seconds of processor time, and a callback for progress."""
 
     limit_seconds: float
     progress: Progress | None = None

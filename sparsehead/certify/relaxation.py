@@ -206,7 +206,7 @@ class Normed:
 def norm_rounding(
     norm: LayerNorm, largest: Float[Array, " B"], s_low: Float[Array, " B"]
 ) -> Float[Array, "B d"]:
-    """How far the float64 LayerNorm of a row with entries up to `largest` and s >= s_low is from the exact one.
+    """Return how far the float64 LayerNorm of a row with |entries| <= `largest` and s >= s_low is from the exact one.
 
     Centring errs by at most c = (d + 8) UNIT largest, hence s by c and a relative (d + 8) UNIT; an entry of C U / s, at
     most sqrt(d), by 2 (1 + sqrt(d)) c / s + 2 sqrt(d) (d + 8) UNIT as long as c < s / 4.

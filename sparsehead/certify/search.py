@@ -99,7 +99,7 @@ def _driven(
 
 
 def gradient(model: Model, mixed: Float[Array, "H v"]) -> Float[Array, "H v"]:
-    """The gradient of the output by the mixed values, from differences."""
+    """Return the gradient of the output by the mixed values, computed from finite differences."""
     step = 1e-5 * max(1.0, float(np.abs(mixed).max()))
     moved = mixed[None] + step * np.eye(mixed.size).reshape(-1, *mixed.shape)
     outputs = tail(model, np.concatenate([mixed[None], moved]))

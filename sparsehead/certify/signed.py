@@ -27,7 +27,7 @@ class Hidden:
     """The MLP's units over a region.
 
     Args:
-        view: linear forms of their input.
+        view: gives bounds of linear forms of U, or of the normalised U, which is their input.
         kappa, offset: unit j has the input kappa_j . view + offset_j, up to `rounding`.
         middle, low, high: the inputs at u0, and their bounds.
     """

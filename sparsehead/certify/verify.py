@@ -74,7 +74,7 @@ def verify(
         method: "exhaustive" (T <= 20), "patterns" (one layer, any T), "branches" (the same with bits split), or
             "search" (no proof); by default chosen by T.
         p: probability of a 1, for all bits or one for each position; `share` then bounds how often model and f differ.
-        limit_seconds: processor time for splitting; by default 60, or 30 with p, a third of it for all inputs.
+        limit_seconds: processor time for splitting; by default 60, or 30 with p, of which a third is for the proof.
         progress: called from time to time with the share of inputs proved and the number of parts bounded so far.
     Raises:
         DomainError: f and the model have different T, or the method does not apply.

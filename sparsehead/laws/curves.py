@@ -42,7 +42,7 @@ def merge(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def agree(cells: Iterable[Cell]) -> bool:
-    """Whether all trials were solved or all failed, or there are none."""
+    """Return whether all trials were solved, all trials failed, or there are no trials."""
     kept = list(cells)
     return sum(cell.solved for cell in kept) in (0, sum(cell.trials for cell in kept))
 
@@ -71,7 +71,7 @@ def log_likelihood(
 def score_and_information(
     x: Float[Array, "*cells"], solved: Float[Array, "*cells"], trials: Float[Array, "*cells"]
 ) -> tuple[Float[Array, "*cells"], Float[Array, "*cells"]]:
-    """The derivative of each cell's log-likelihood by its x, and its expected (Fisher) information about x.
+    """Return the derivative of each cell's log-likelihood by x, and its expected (Fisher) information about x.
 
     With P = (1 - LAPSE) / (1 + exp(-x)) the information of one trial is P'^2 / (P (1 - P)), and P' = P / (1 + exp(x)).
     """
@@ -83,7 +83,7 @@ def score_and_information(
 
 
 def offset(share: float) -> float:
-    """The x at which this share of trials succeeds."""
+    """Return the x at which this share of trials succeeds; x is that of `log_likelihood`."""
     if not 0 < share < 1 - LAPSE:
         raise DomainError(
             f"a success curve with lapse {LAPSE} has shares of success in (0, {1 - LAPSE}); got {share}."
@@ -92,10 +92,10 @@ def offset(share: float) -> float:
 
 
 def slope_penalty_score(log_slope: float) -> tuple[float, float]:
-    """The derivative of `slope_penalty` and minus its second derivative."""
+    """Return the first derivative of `slope_penalty`, and minus its second derivative."""
     return (math.log(TYPICAL_SLOPE) - log_slope) / SLOPE_SPREAD**2, 1 / SLOPE_SPREAD**2
 
 
 def slope_penalty(log_slope: Float[Array, "..."] | float) -> Float[Array, "..."] | float:
-    """Log-density of a weak prior on ln slope, which keeps the fit of a few trials from becoming a step."""
+    """Return the log-density of a weak prior on ln slope, which prevents that a fit to few trials is a step."""
     return -0.5 * ((log_slope - math.log(TYPICAL_SLOPE)) / SLOPE_SPREAD) ** 2

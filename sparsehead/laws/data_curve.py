@@ -33,7 +33,7 @@ class CurvePoint:
         low, high: 95 % interval for fresh rows (Student's t), from the spread between subsets and the number of
             held-out rows. Subsets of nearly all rows overlap, so there the spread, and the interval, is too small.
         same: share of subsets that give the same formula as all rows.
-        same_low, same_high: its 95 % interval (Wilson).
+        same_low, same_high: the 95 % interval of `same` (Wilson).
         draws: number of subsets.
     """
 
@@ -93,7 +93,7 @@ def learning_curve(
 
     Args:
         X, y: a table, as in `dataset`. seed: determines the split, the subsets and the initialisations.
-        sizes: the m; by default 1/16, 1/8, 1/4, 1/2 and all of the rows that are not held out.
+        sizes: the values of m; by default 1/16, 1/8, 1/4, 1/2 and all of the rows that are not held out.
         held_out, most, settings: as in `learn(X, y, ..)`; restarts is 1 by default.
     Raises:
         DomainError: a size is below 20 or above the rows that are not held out, or the table cannot be learned from.

@@ -26,7 +26,7 @@ N_PARAMETERS = 3  # a, b, slope
 
 @dataclass(frozen=True, repr=False)
 class LawFit(ShortRepr):
-    """The fit of one law: a, b and the slope in ln m with profile intervals (None: open), AIC, AIC minus the best."""
+    """The fit of one law: a, b and slope in ln m, their profile intervals (None if open), AIC, AIC minus the least."""
 
     in_file: ClassVar = ("params", "intervals", "aic", "delta_aic")
     named_by: ClassVar = "law"
@@ -43,7 +43,7 @@ class LawFit(ShortRepr):
         return N_PARAMETERS - self.aic / 2
 
     def __call__(self, T: float | int) -> float:
-        """m_80 at T."""
+        """Return m_80 at T under this law."""
         return law_value(self.law, self.params["a"], self.params["b"], T)
 
 
@@ -63,7 +63,7 @@ class LawFits(ShortRepr):
 
 
 def law_value(law: str, a: float | int, b: float | int, T: float | int) -> float:
-    """m_80(T) under a law.   Paper: law-and
+    """Return m_80(T) under a law with these a and b.   Paper: law-and
 
     >>> round(law_value("log", -98.65, 29.65, 300), 1)  # the paper's line at T = 300
     70.5
@@ -118,7 +118,7 @@ def fit_laws(
 
 
 def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
-    """Say why no law can be called best: a misfit, or a second law that is nearly as good; else empty."""
+    """Return why no law can be called best: a misfit, or a second law that is nearly as good; empty if one can."""
     if departures:
         said = "; ".join(one.words for one in departures)
         return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
@@ -129,7 +129,7 @@ def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
 
 
 def _why_not(data: Trials) -> str | None:
-    """Why no law can be fitted, or None."""
+    """Return the reason why no law can be fitted, or None if laws can be fitted."""
     if len(data.Ts) == 0:
         return "there are no trials, so there is no law to fit"
     if len(data.Ts) == 1:
@@ -270,7 +270,7 @@ def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -
 def _free_start(
     law: str, name: str, value: float, at: float, height: float, axis: Float[Array, " n_T"]
 ) -> float:
-    """Return a start for the free parameter: the curve has this height (ln m_80 for a power, else m_80) at `at`."""
+    """Return the free parameter with which the curve has this height (ln m_80 for a power, else m_80) at `at`."""
     held = math.log(value) if law == "power" and name == "a" else value
     free = float((height - held) / at if name == "a" else height - held * at)
     if law == "power":
@@ -280,7 +280,7 @@ def _free_start(
 
 
 def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:
-    """Find the value on one side of `best` at which the profile has risen by `drop`, or the last with a positive curve.
+    """Return the value beside `best` where the profile has risen by `drop`, or the last value with a positive curve.
 
     None if the profile has not risen that far after 2^12 steps. `rise` is infinite where no curve is positive.
     """

@@ -9,7 +9,7 @@ from .._base.types import Array, Float
 
 
 def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a probability p: the values that `solved` of `trials` do not reject.
+    """Return Wilson's score interval for a probability p: all p that the result `solved` of `trials` does not reject.
 
     Its coverage is near `level` on average over p. Without trials it is (0, 1).
 
@@ -20,7 +20,7 @@ def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]
 
 
 def clopper_pearson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval: it contains p with probability at least `level`, for every p. Without trials it is (0, 1).
+    """Return the exact interval: for every p it contains p with probability >= `level`. Without trials it is (0, 1).
 
     >>> tuple(round(x, 3) for x in clopper_pearson(24, 40, 0.99))
     (0.386, 0.79)
@@ -49,7 +49,7 @@ def percentile(resampled: Float[Array, " n_boot"], level: float = 0.95) -> tuple
 
 
 def chi2_quantile(level: float) -> float:
-    """Quantile of chi-squared with one degree of freedom: twice the drop in log-likelihood that rejects a value."""
+    """Return chi-squared's quantile (1 degree of freedom): twice the drop in log-likelihood that rejects a value."""
     return normal_quantile((1 + level) / 2) ** 2
 
 

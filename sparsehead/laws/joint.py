@@ -41,7 +41,7 @@ class Joint:
     batch is the one with the largest decrease, per expected cost, of the sum of ln(width / wanted width)^+ over all T
     and the slope. Predict its effect on the widths and choose the next batch, until all widths are predicted to
     suffice or the round has half as many trials as were run before. Stop when every interval is as narrow as its
-    policy asks and every T has both solved and failed trials, or when trials are spent.
+    policy asks and every T has both solved and failed trials, or when no trials are left.
 
     The intervals assume one slope for all T and thresholds that change smoothly with T; the intervals of `Adaptive` do
     not. benchmarks/law_design.py measures their coverage, also for thresholds with a kink.

@@ -54,7 +54,7 @@ class LawResult(ResultsRecord, WithChart):
         cells: the outcomes, by T.
         seconds: time spent in this call; trials from the store take none.
         target: the function in words.
-        in_paper: whether it is the function of the paper's figure 2.
+        in_paper: whether the function is that of the paper's figure 2.
         slopes: samples per ln T for the best learner ("information") and others, by `floor.constants.per_ln_T`.
         complete: whether all trials of the design were run; False is possible only with stored=True.
     """

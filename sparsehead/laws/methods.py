@@ -18,7 +18,7 @@ Measured = tuple[dict[int, list[Cell]], dict[int, Threshold]]
 
 
 def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measured:
-    """The paper's protocol: 40 trials at every m of its grid."""
+    """Measure by the paper's protocol: 40 trials at every m of its grid."""
     cells = grid_cells(trials, lengths, GRID_M, each=GRID_TRIALS, shard=part)
     return cells, {T: grid(cells[T], T=T, rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
 
@@ -33,7 +33,7 @@ def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
 def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """Measure each T separately, all T up to 1500 at the same time.
 
-    Trials of longer contexts cost most. They follow one T after another, each from a guess by the earlier thresholds.
+    Longer contexts, which cost most, follow one after another; each starts from a guess based on earlier thresholds.
     """
     short = {T: policy for T, policy in policies.items() if T <= 1500}
     cells = adaptive_cells(trials, short, each_alone(short))
@@ -50,8 +50,8 @@ def above_floor(policy: Adaptive, floor: int) -> Adaptive:
 
 
 def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
-    """Extrapolate the last known thresholds linearly in ln T, and add 15 %: a failed trial costs five times a solved
-    one."""
+    """Return a guess at m_80: the last known thresholds, extrapolated linearly in ln T, plus 15 %, since a failed trial
+    costs five times a solved one."""
     known = [(t, m80) for t in cells if (m80 := fitted(cells[t], T=t).m80) is not None][-4:]
     if len(known) < 2:
         return policy.start

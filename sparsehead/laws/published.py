@@ -1,7 +1,7 @@
 """The law that the paper printed, for comparison with measured ones, and its grid of trials.
 
-Digitised from the vector graphics of figure 2. Its bars seem to be standard deviations of 100 bootstrap resamples.
-Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6.   Paper: law-and
+Points are digitised from the vector graphics of figure 2, whose bars seem to be standard deviations of 100 bootstrap
+resamples. Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6.   Paper: law-and
 """
 
 from dataclasses import dataclass

@@ -69,7 +69,7 @@ class Trials:
         return np.eye(len(self.Ts))[self.which]
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
-        """The log-likelihood of all trials."""
+        """Return the log-likelihood of all trials, without the penalty on the slope."""
         slope = math.exp(min(LARGEST_LOG_SLOPE, log_slope))
         each = log_likelihood(self.log_m, self.solved, self.trials, log_m80[self.which], slope, self.target)
         return float(each.sum())

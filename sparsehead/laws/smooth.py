@@ -1,4 +1,4 @@
-"""Estimate all thresholds together: ln m_80 is smooth in ln T, with one slope for all T; Laplace's approximation.
+"""Estimate all thresholds together by Laplace's approximation: ln m_80 is smooth in ln T, with one slope for all T.
 
 The success curve is that of `curves`. The prior of ln m_80 over z = ln T is a straight line plus a Gaussian process
 with squared-exponential covariance. Its unknown amplitude and length are averaged over a small grid, each pair
