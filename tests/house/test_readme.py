@@ -33,7 +33,7 @@ def missing(*sentences):
 
 
 def test_it_is_short():
-    assert len(README.splitlines()) <= 120
+    assert len(README.splitlines()) <= 100
 
 
 def test_the_table_of_the_law_is_the_committed_result():
