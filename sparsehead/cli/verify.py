@@ -1,19 +1,30 @@
 """`sparsehead verify MODEL F`: does a model compute a function on every input?"""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .._base.fields import option
 from .output import AsJson, Force, emit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """How `sparsehead.verify` is asked to prove."""
+
+    method: str | None = option(None, "exhaustive, patterns, branches or search; chosen by T if left out.")
+    p: float | None = option(
+        None, "Bound the share of wrong inputs whose bits are independent and 1 with this probability."
+    )
+    seconds: float | None = option(None, "Processor time for splitting bits; 60, or 30 with --p.")
 
 
 def verify(
     model: Annotated[Path, typer.Argument(help="A saved model (.safetensors).")],
     function: Annotated[str, typer.Argument(help="The function, such as 'x2 & x5 & x11'.")],
-    method: Annotated[
-        str | None, typer.Option(help="exhaustive, patterns, branches or search; chosen by T if left out.")
-    ] = None,
+    asked: Proof,
     out: Annotated[
         Path | None,
         typer.Option(help="Write a certificate that `sparsehead check` and check.py check (.json)."),
@@ -23,16 +34,6 @@ def verify(
         typer.Option(
             help="Write a theorem that the proof assistant Coq checks with the folder proofs/ (.v)."
         ),
-    ] = None,
-    p: Annotated[
-        float | None,
-        typer.Option(
-            "--p",
-            help="Bound the share of wrong inputs whose bits are independent and 1 with this probability.",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="Processor time for splitting bits; 60, or 30 with --p.")
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -50,7 +51,7 @@ def verify(
             check_target(target, force=force)
     if out is not None and coq is not None and os.path.realpath(out) == os.path.realpath(coq):
         raise FileError(f"--out and --coq both name {out}; the certificate and the theorem need a file each.")
-    found = prove(model, function, method=method, p=p, limit_seconds=seconds)
+    found = prove(model, function, method=asked.method, p=asked.p, limit_seconds=asked.seconds)
     result = found.to_dict()
     written = ""
     # First the file with more reasons to be refused: after an error nothing is written.
