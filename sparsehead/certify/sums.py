@@ -24,8 +24,8 @@ from .._base.types import Array, Bool, Float
 from .balls import TINY, UNIT
 
 ROOM = 1 + 2.0**-30  # more than the relative rounding of a positive sum of up to 2^20 terms
-HEAVY = 256  # terms that are looked at one by one; more is sharper and slower
-CUTS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128])  # the heavy terms are taken in blocks that begin here
+HEAVY = 1024  # terms that are looked at one by one; more is sharper and slower
+CUTS = np.array([0, *(2**i for i in range(10))])  # the heavy terms are taken in blocks that begin here
 
 
 def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
