@@ -88,7 +88,10 @@ def _pattern(
     try:
         return row, *output_range(model, bounds)
     except Refused as reason:
-        raise DomainError(f"no certificate file: {reason}.") from None
+        raise DomainError(
+            f"no certificate file: {reason}. The result of verify holds without one; "
+            "docs/howto/certificates.md lists the models that can have a file."
+        ) from None
 
 
 def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float]:
