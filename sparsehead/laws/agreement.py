@@ -3,7 +3,7 @@
 Shares (solved or not) are compared by Fisher's exact test over several cells at once: given how many of all trials of a
 cell were solved, every choice of the fresh ones is equally likely, and the fresh successes of all cells are added up.
 Values (steps, weights) are compared by ranks: every choice of the fresh ones among all values is equally likely.
-The committed trials are what they are; a test's power is over fresh trials only.
+A test's power is a probability over fresh trials only; the committed trials are taken as given.
 """
 
 import itertools
@@ -43,11 +43,11 @@ class Shares:
         return sum(cell.fresh[1] for cell in self.cells)
 
     def p_value(self) -> float:
-        """Return the probability, if nothing has changed, of a sum of fresh successes as unlikely as this one."""
+        """Return the probability, if nothing has changed, of a sum of fresh successes no more likely than this one."""
         return shares_p([(*cell.committed, *cell.fresh) for cell in self.cells])
 
     def power(self, shift: float, level: float) -> float:
-        """Return the probability of noticing that the share of each cell is `shift` higher, cut to [0, 1]."""
+        """Return the probability of noticing that each cell's share of successes is `shift` higher, cut to [0, 1]."""
         plan = tuple((*cell.committed, cell.fresh[1]) for cell in self.cells)
         chances = [
             binom.pmf(np.arange(n + 1), n, min(1.0, max(0.0, solved / trials + shift)))
@@ -90,7 +90,7 @@ class Values:
         return len(self.fresh)
 
     def p_value(self) -> float:
-        """Return the two-sided p-value of the rank-sum test; of equal values it takes the order that agrees more."""
+        """Return the two-sided p-value of the rank-sum test; equal values are ranked so that the p-value is largest."""
         below, up_to = (
             sum(sum(compare(x, y) for x in self.committed) for y in self.fresh)
             for compare in (lambda x, y: x < y, lambda x, y: x <= y)
@@ -101,7 +101,7 @@ class Values:
         return float(min(1.0, 2.0 * min(low, high)))
 
     def power(self, factor: float, level: float) -> float:
-        """Return the probability of noticing fresh values that are `factor` times values drawn from the committed."""
+        """Return the probability of noticing that fresh values are `factor` times values drawn from committed ones."""
         n, fresh = len(self.committed), len(self.fresh)
         at_most = _at_most(n, fresh)
         noticed = 0.0
@@ -137,7 +137,7 @@ Observed = Mapping[
 
 @dataclass(frozen=True)
 class Agreement:
-    """Comparisons of the same fresh trials with committed ones; together they err at most with probability `level`."""
+    """Comparisons of fresh trials with committed ones; the probability that any of them errs is at most `level`."""
 
     comparisons: tuple[Comparison, ...]
     level: float = LEVEL
@@ -169,7 +169,7 @@ class Agreement:
 
 
 def compared(committed: Observed, fresh: Observed) -> tuple[Comparison, ...]:
-    """Return one comparison of all counts, and one for each kind of number; what a side lacks is left out."""
+    """Return one comparison of all counts, and one for each kind of number that both sides have."""
     counts: list[Count] = []
     found: list[Comparison] = []
     for what, new in fresh.items():
@@ -189,7 +189,7 @@ def smallest(powers: Iterable[tuple[float, float]]) -> list[float]:
 
 
 def shares_p(cells: Sequence[tuple[int, int, int, int]]) -> float:
-    """Return the p-value of the sum of fresh successes, given each cell's total (rows: solved, trials, solved, trials).
+    """Return the p-value of the sum of fresh successes; cells are (committed solved, trials, fresh solved, trials).
 
     For one cell this is Fisher's exact two-sided test: the probability of all sums at most as likely as the one seen.
     """
@@ -218,7 +218,7 @@ def _rejected(plan: tuple[tuple[int, int, int], ...], level: float) -> Array:
 
 @cache
 def _at_most(committed: int, fresh: int) -> Array:
-    """Return P(U <= u) for all u, U the number of pairs in which the fresh value is larger, if all orders are alike."""
+    """Return P(U <= u) for all u if all orders are equally likely; U counts pairs with a larger fresh value."""
     ways = [[1, *[0] * (committed * fresh)], *([0] * (committed * fresh + 1) for _ in range(fresh))]
     for rank in range(committed + fresh):  # ways[k][u]: choices of k of the ranks so far with U = u
         for k in range(min(rank + 1, fresh), 0, -1):

@@ -20,7 +20,7 @@ class Backing:
     Args:
         origin: a sentence that says when, where and how long it was measured, and by which command.
         check: the comparison with fresh trials, if there is one.
-        reason: otherwise why there is none.
+        reason: if there is no comparison, why not.
     """
 
     origin: str
@@ -69,7 +69,7 @@ def made_checks(backing: Mapping[str, Backing]) -> dict[str, Agreement]:
 
 
 def fresh_sentence(backing: Mapping[str, Backing]) -> str:
-    """Return with how many committed results fresh trials agree; empty if there are none."""
+    """Return a sentence: with how many committed results fresh trials agree; empty if there are no fresh trials."""
     found = made_checks(backing)
     apart = [file for file, check in found.items() if not check.agrees]
     counts = f"{len(found) - len(apart)} agree, {len(apart)} do not{': ' if apart else ''}{', '.join(apart)}"

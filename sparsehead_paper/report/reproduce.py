@@ -39,7 +39,7 @@ TotalReport = Callable[[str, Progress, float], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Result of `reproduce`: findings, what is behind those of measured claims, path of the report, time, problems."""
+    """Result of `reproduce`: findings, the `Backing` of measured claims, path of the report, time, problems."""
 
     findings: tuple[Finding, ...]
     path: Path
@@ -158,7 +158,7 @@ def reproduce(
 
 
 def _run(stage: Stage, place: Workplace) -> list[str]:
-    """Run a stage and write down when, where and how long; return why some trials could not be run."""
+    """Run a stage and note when, where and how long it ran; return the reasons why trials could not be run."""
     began = time.monotonic()
     problems = stage.run(place)
     if not place.stored:

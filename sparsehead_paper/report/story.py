@@ -34,7 +34,7 @@ class Chapter:
         claim: the claim whose verdict is shown; figure: name of the figure shown beside it.
         verdict: "not run" if the claim has no finding.
         paper, ours: the paper's number, and our number with its interval.
-        fresh, origin: of a measured claim, what fresh trials say, and when and where it was measured.
+        fresh, origin: for a measured claim, what fresh trials say, and when and where its results were measured.
     """
 
     title: str

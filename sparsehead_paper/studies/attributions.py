@@ -36,7 +36,7 @@ PROBE_INPUTS = 800  # to fit and test a linear probe, half of them each
 
 
 def attention(planted: Planted, bits: Bits) -> Scores:
-    """Return the mean weight over heads, without that of [CLS]."""
+    """Return the mean over heads of the attention on each position; the attention on [CLS] is left out."""
     return planted.model.attention(bits)[:, :, :-1].mean(axis=1)
 
 
@@ -81,7 +81,7 @@ def _along(module: "TorchModel", X: "Tensor", direction: "Tensor") -> Scores:
 
 
 def ablation(planted: Planted, bits: Bits, *, to: str) -> Scores:
-    """Return the output with one token changed minus the output, for each position.
+    """Return for each position how much the output changes if the token there is changed.
 
     The change moves one term of each head's two sums, so all T changes of an input cost little more than the input.
 
@@ -108,7 +108,7 @@ def ablation(planted: Planted, bits: Bits, *, to: str) -> Scores:
 def probe(planted: Planted, bits: Bits) -> Scores:
     """Return R^2 of a least-squares map from the state of [CLS] to each bit, on held-out inputs; not below 0.
 
-    The inputs are its own, drawn from the planted model's seed; `bits` gives their number of positions alone.
+    The inputs are drawn here with the planted model's seed; of `bits` only the number of positions is used.
     """
     drawn = stream(planted.seed, "probe").integers(0, 2, (PROBE_INPUTS, bits.shape[1]))
     states = planted.model.cls_state(drawn)

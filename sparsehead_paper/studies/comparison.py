@@ -50,11 +50,11 @@ class Race:
 
     @property
     def alive(self) -> list[Interpretation]:
-        """Interpretations not dropped yet."""
+        """The interpretations that have not been dropped."""
         return [reading for reading in self.readings if reading not in self.left]
 
     def round(self, n: int, sweep: AnySweep, place: Workplace) -> None:
-        """Run n trials per number for each remaining interpretation; stop at missing trials if `sweep` runs none."""
+        """Run n trials per number for each remaining interpretation; if `sweep` runs none, stop at missing trials."""
         for number in self.numbers:
             specs = {reading: number.specs(reading, n) for reading in self.alive}
             if self.stopped or not self._measure(number, specs, sweep, place):

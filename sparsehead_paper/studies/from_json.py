@@ -1,4 +1,4 @@
-"""JSON values back to the dataclasses that `sparsehead._base.jsonable` made them of."""
+"""Convert JSON values back to the dataclasses from which `sparsehead._base.jsonable` made them."""
 
 import math
 from dataclasses import MISSING, fields, is_dataclass, replace
@@ -12,12 +12,12 @@ R = TypeVar("R")
 
 
 def record_from(kind: type[R], value: Any, at: str = "the object") -> R:
-    """The `kind` that the JSON value holds; a field that it lacks takes its default.
+    """Return the JSON value as a dataclass of type `kind`; a missing field gets its default.
 
     Args:
-        at: the place of the value, for the message.
+        at: the place of the value, named in error messages.
     Raises:
-        FileError: a field is missing, unknown or of another type, or a number is not finite.
+        FileError: a field without default is missing, a field is unknown or of another type, a number is not finite.
     """
     found: R = _read(kind, value, at)
     return found

@@ -91,8 +91,8 @@ class NumberEvidence:
 
 @dataclass(frozen=True)
 class Standing:
-    """An interpretation in one race: by how many nats it was behind the best when last compared, and after which number
-    it was dropped ("": not dropped)."""
+    """An interpretation in one race. `behind`: by how many nats its evidence was below the best when last compared;
+    `left`: the number after which it was dropped, "" if it was not."""
 
     behind: float | None
     left: str = ""

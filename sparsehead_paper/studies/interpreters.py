@@ -46,8 +46,8 @@ class Share:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Share":
-        """Wilson's interval at the mean. It is conservative: of all numbers from 0 to 1 with this mean, zeros and ones,
-        for which it is made, vary most.
+        """Return the mean with Wilson's interval. That is made for zeros and ones, which vary most of all numbers from
+        0 to 1 with this mean, so here it is conservative.
 
         >>> Share.of([1.0, 0.5]) == Share.of([0.75, 0.75])
         True
@@ -64,10 +64,10 @@ class MethodCell:
     """One method on the planted models of one length and difficulty.
 
     Args:
-        distractors: "dial" for those that the difficulty asks for, else the only kind.
+        distractors: "dial" if `difficulty` sets their number and kinds, else the name of the only kind.
         plants: the number of planted models.
-        recall_at_s, precision: means of `Recovery`'s numbers over them.
-        covered: share of models of which every relevant position is marked.
+        recall_at_s, precision: means over the planted models of these fields of `Recovery`.
+        covered: share of models in which every relevant position is marked.
         found: share of models in which the s largest scores are exactly the support.
     """
 
@@ -84,7 +84,7 @@ class MethodCell:
 
 @dataclass(frozen=True)
 class InterpretersRecord(ResultsRecord):
-    """interpreters.json: how well each method recovers supports; `s` positions each, `inputs` for every score."""
+    """interpreters.json: how well each method recovers supports of `s` positions; scores are from `inputs` inputs."""
 
     s: int
     inputs: int
@@ -105,8 +105,8 @@ class Interpreters(Stage):
 
     Args:
         Ts: context lengths.
-        repeats: planted models of each of four functions for each cell; every other one has a head per position.
-        s: relevant positions.
+        repeats: planted models per cell and function (of four); every other one has a head per relevant position.
+        s: number of relevant positions.
     """
 
     Ts: tuple[int, ...] = (16, 48, 144)
@@ -142,7 +142,7 @@ class Interpreters(Stage):
         return []
 
     def cells(self, place: Workplace) -> Iterator[MethodCell]:
-        """Yield the cells of every length, arm and method; report after each planted model."""
+        """Yield the cells of every length, arm (see `arms`) and method; report progress after each planted model."""
         report, start, done = place.progress(self.summary()[0]), time.monotonic(), 0
         for T in self.Ts:
             for difficulty, distractors in arms():
@@ -180,7 +180,7 @@ def one_thread() -> Iterator[None]:
 
 
 def arms() -> list[tuple[float, str]]:
-    """Return (difficulty, distractors) of every cell: the dial, then each kind of distractor alone."""
+    """Return (difficulty, distractors) of every cell: first all difficulties, then each kind of distractor alone."""
     return [*((x, "dial") for x in DIFFICULTIES), *((ALONE, kind) for kind in KINDS)]
 
 

@@ -54,7 +54,7 @@ class BoundPoint:
 
 @dataclass(frozen=True)
 class BoundAlongRecord(ResultsRecord):
-    """bound-training.json: the bound along one head's training, at T from m samples; None if there is no such run."""
+    """bound-training.json: the bound while one head is trained; its T and m are None if there is no such run."""
 
     points: tuple[BoundPoint, ...]
     T: int | None = None
@@ -62,7 +62,7 @@ class BoundAlongRecord(ResultsRecord):
 
 
 def norms(Ts: Iterable[int], seeds: int) -> Experiment:
-    """Ours: the norms that gradient descent reaches with one head, against T.   Paper: norms-learned"""
+    """Our experiment: the norms that gradient descent reaches with one head, against T.   Paper: norms-learned"""
     # 300 samples are well above the threshold at every T used
     specs = [
         spec

@@ -15,7 +15,7 @@ from .plans import command_for
 
 @dataclass(frozen=True)
 class Origin:
-    """How one results file was measured: `finished` is a date, `took` a time in words with what it counts."""
+    """How one results file was measured. `finished`: a date; `took`: how long it took, and what that includes."""
 
     finished: str
     machine: str

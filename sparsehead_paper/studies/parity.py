@@ -46,7 +46,7 @@ class LossPoint:
 @dataclass(frozen=True)
 class ParityRun:
     """When one run's loss passed the paper's level: the first step below the level, and the step from which the
-    smoothed loss stays below it; None: never."""
+    smoothed loss stays below it; None if there is no such step."""
 
     T: int
     seed: int
@@ -65,7 +65,7 @@ class ParityRecord(ResultsRecord):
 @dataclass(frozen=True)
 class ParitySettingRun:
     """One run of `steps` steps on parity under one setting: the step from which the smoothed loss stays below the
-    paper's level; None: never."""
+    paper's level; None if there is no such step."""
 
     setting: str
     T: int
@@ -91,7 +91,7 @@ def parity(seeds: int = PARITY[0].seeds) -> Experiment:
 
 
 def collect_parity(store: Store, experiment: Experiment) -> ParityRecord:
-    """Collect loss curves, and for each run when its loss passed the paper's level (None: never).
+    """Collect loss curves, and for each run when its loss passed the paper's level; None if it never did.
 
     `first_below` is the first step below the level, as in the paper's figure; `learned` is the step from which the
     smoothed loss stays below it, so that a short dip does not count.   Paper: parity-curves
@@ -122,13 +122,13 @@ def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
 
 
 def parity_specs(label: str, T: int) -> list[TrainSpec]:
-    """Specs for parity of 3 of T bits in one setting, fresh batches of the paper's size.   Paper: parity-settings"""
+    """Return specs for parity of 3 of T bits in one setting, fresh batches as in the paper.   Paper: parity-settings"""
     settings: dict[str, Any] = {"preset": "fast", "stall": 0, **PARITY_SETTINGS[label]}
     return parity_runs(settings.pop("preset"), 10, T=T, n_steps=PARITY_STEPS[T], **settings)
 
 
 def parity_runs(name: str, runs: int, *, T: int, **settings: Any) -> list[TrainSpec]:
-    """Specs of preset `name` on parity of 3 of T bits, fresh batches of the paper's size.   Paper: parity-curves"""
+    """Return specs of preset `name` on parity of 3 of T bits, fresh batches as in the paper.   Paper: parity-curves"""
     m = PARITY[0].batch
     shape: dict[str, Any] = dict(function="parity", s=3, T=T, m=m, online=True, restarts=1)
     seeds = [trial_seed(0, T=T, m=m, trial=i) for i in range(runs)]

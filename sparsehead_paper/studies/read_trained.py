@@ -93,8 +93,8 @@ class ReadTrialsRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class AppearanceRun:
-    """One run of `steps` steps: the steps from which the support leads in influence, it leads in attention, and
-    validation accuracy is at least 3/4; None if this is not so at the end."""
+    """One run of `steps` steps. `influence`, `attention`: the step from which the support leads in it; `accuracy`: the
+    step from which validation accuracy is at least 3/4; None if this is not so at the end."""
 
     task: str
     T: int
@@ -115,7 +115,7 @@ class AppearanceRecord(ResultsRecord):
 
 
 def reading(trials: int = 3, cell: int = 60) -> Experiment:
-    """Ours: train models on five families of functions, and read the functions back.   Paper: read-trained
+    """Our experiment: train models on five families of functions, read the functions back.   Paper: read-trained
 
     Args:
         trials: number of trials for each family, T and m of READ_TRIALS.
@@ -133,7 +133,7 @@ def reading(trials: int = 3, cell: int = 60) -> Experiment:
 
 
 def appearance_plan(seeds: int = 12) -> Experiment:
-    """Ours: when the support appears in influence and in attention; no run ends early.   Paper: support-appears"""
+    """Our experiment: when the support appears in influence and attention; full runs.   Paper: support-appears"""
     settings = dict(s=3, n_steps=400, restarts=1, keep_training=True, stall=0)
     specs = [
         preset("fast", function=name, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i), **settings)
@@ -146,7 +146,7 @@ def appearance_plan(seeds: int = 12) -> Experiment:
 
 
 def read_model(model: Model, spec: TrainSpec) -> ReadModel:
-    """Read a model trained on `spec`, and compare with the planted function.   Paper: read-trained"""
+    """Read a model trained on `spec`, and compare what is read with the planted function.   Paper: read-trained"""
     task, oracle = task_of(spec), Oracle(model)
     planted, p = target_function(spec), task.shared_p
     assert p is not None  # the study draws bits with one p

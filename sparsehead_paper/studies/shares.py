@@ -44,7 +44,7 @@ def shares_by_choice(record: InterpretationsRecord, races: Sequence[str]) -> dic
 
 
 def _behind(record: InterpretationsRecord, row: ComparedInterpretation, race: str) -> float:
-    """Return the deficit to the best of a race in nats; if it cannot be computed, the deficit when dropped."""
+    """Return by how many nats `row` is below the best of a race now or, if this is not known, when it was dropped."""
     standing = row.standings[race]
     if standing.behind is None:
         return math.inf

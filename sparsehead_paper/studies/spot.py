@@ -1,7 +1,7 @@
 """Spot checks: fresh trials of the settings of committed results, and whether they agree with what was committed.
 
-Most committed results have cells whose trials take seconds; these are run again with seeds of their own. UNCHECKED says
-why the others are not.
+Most committed results have cells whose trials take seconds; these are run again with new seeds. UNCHECKED says why
+other results are not checked.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +67,7 @@ class Spot:
 
     Args:
         kinds: types of the committed and of the fresh record.
-        observe: returns what is compared, of either record; of the committed one only what the fresh one has too.
+        observe: record -> the numbers to compare; of the committed record only those that the fresh one also has.
     """
 
     experiment: Experiment
@@ -93,7 +93,7 @@ def spots(scale: str, seed: int = FRESH_SEED) -> list[Spot]:
         found.append(Spot(plan, (LawResult, SuccessRecord), observe_cells))
 
     def again(plan: Experiment, kind: type, observe: Callable[[Any], Observed], *trials: Any) -> None:
-        """Add a spot with (wanted, numbers) in `trials`: of specs for which wanted(spec) holds, numbers[at] each."""
+        """Add a spot. `trials`: pairs (wanted, numbers); run numbers[at] trials of each setting with wanted(spec)."""
         numbers = [(wanted, pair[at]) for wanted, pair in trials]
         specs = tuple(_reseeded(plan.specs, numbers, seed))
         found.append(Spot(replace(plan, specs=specs), (kind, kind), observe))
@@ -119,7 +119,7 @@ def _in_read_cell(spec: TrainSpec) -> bool:
 def _reseeded(
     specs: Iterable[TrainSpec], numbers: Sequence[tuple[Callable[[TrainSpec], bool], int]], seed: int
 ) -> Iterable[TrainSpec]:
-    """Yield of specs that differ in their seeds alone as many as `numbers` says, with fresh seeds."""
+    """Yield specs with fresh seeds: of those that differ only in the seed, as many as `numbers` says."""
     seen: dict[str, int] = {}
     for spec in specs:
         key = spec_id(replace(spec, seed=0))
@@ -150,7 +150,7 @@ def _together(group: Sequence[Spot]) -> Experiment:
 
 
 def checks(committed: Path, fresh: Path) -> dict[str, Agreement]:
-    """Compare the results files in `fresh` with those in `committed`, by name; all together err with probability LEVEL.
+    """Compare results files in `fresh` and `committed`, by name; LEVEL bounds the chance of any false disagreement.
 
     Raises:
         FileError: a file is missing in `committed`, or damaged.
@@ -201,7 +201,7 @@ def observe_curves(record: CurvesRecord) -> Observed:
 
 
 def observe_attention(record: AttentionRecord) -> Observed:
-    """The attention of each run that does not lie on the support."""
+    """The share of each run's attention that lies outside the support."""
     return {"attention off the support": [1 - run.total for run in record.runs]}
 
 
@@ -231,7 +231,7 @@ def observe_appearance(record: AppearanceRecord) -> Observed:
 
 
 def observe_failures(record: FailuresRecord) -> Observed:
-    """The runs at T = 1000 that are solved, of those that moved with the label and of those that moved against it."""
+    """Whether runs at T = 1000 are solved: runs whose moved positions correlate with the label, and all others."""
     sides = replace(record, runs=tuple(run for run in record.runs if run.T == 1000)).solved_by_sign()
     return {f"solved, moved {word} the label": side for word, side in zip(("with", "against"), sides)}
 

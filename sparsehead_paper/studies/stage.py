@@ -117,7 +117,7 @@ class Experiment(Stage):
         return self.title, f"{len(self.specs)} trials"
 
     def seconds(self, db: Path) -> float:
-        """Return the expected time of trials missing from the store; a record during training takes 0.02 s."""
+        """Return the expected time of trials missing from the store; each record made in training adds 0.02 s."""
         known: Mapping[str, Record] = {}
         if db.exists():
             with Store(db, readonly=True) as store:
@@ -158,7 +158,7 @@ class Experiment(Stage):
 def conjunctions(
     *, T: int, m: int, trials: Iterable[int], preset: str = "fast", seed: int = 0, **settings: Any
 ) -> list[TrainSpec]:
-    """Specs of the paper's 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
+    """Return specs of the paper's 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
     seeds = [trial_seed(seed, T=T, m=m, trial=i) for i in trials]
     return [preset_spec(preset, function="and", s=3, T=T, m=m, seed=each, **settings) for each in seeds]
 

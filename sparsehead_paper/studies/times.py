@@ -35,7 +35,7 @@ class TimeToGo:
 
     @property
     def speed(self) -> float:
-        """Actual over expected time of the finished stages; 1 until five seconds of expected work are finished."""
+        """Actual divided by expected time of finished stages; 1 until five seconds of expected work are finished."""
         expected = sum(self._expected[: self._done])
         return self._took / expected if expected >= 5.0 and self._took > 0 else 1.0
 
