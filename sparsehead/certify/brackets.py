@@ -34,7 +34,7 @@ UNDERFLOW = 2.0**-1021  # bounds the effect of underflow on a weight or a produc
 def bracket(
     scores: Ball, values: Ball, support: tuple[int, ...]
 ) -> tuple[Float[Array, " patterns"], Float[Array, " patterns"]]:
-    """Lower and upper bounds of o for each pattern of the support's bits, for scores and values of shape (n, 2)."""
+    """Return lower and upper bounds of o for each pattern of the support's bits; scores and values are (n, 2)."""
     light, heavy = weight_bounds(scores)
     low = -_upper(Choices(light, -values.low, support, heavy))
     return low, _upper(Choices(light, values.high, support, heavy))
@@ -51,7 +51,7 @@ def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"
 
 
 def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
-    """exp(score - the largest score), from below and from above."""
+    """Return lower and upper bounds of exp(score - the largest score)."""
     flat, rho = exponentials(scores.reshape(-1))
     raised = 1 + 16 * UNIT  # exp(rho) and two products round too
     light = np.maximum(flat * np.exp(-rho) / raised - UNDERFLOW, 0.0)

@@ -70,7 +70,7 @@ def _terms(W: Float[Array, "a c"]) -> int:
 
 
 def tail(model: Model, mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
-    """The model's output given the mixed values of each head, for a one-layer model."""
+    """Return a one-layer model's outputs, given the mixed values of each head."""
     layer = model.layers[0]
     X = np.broadcast_to(model.encoding.cls, (len(mixed), model.d))
     U = finish_attention(X, [mixed[:, h] for h in range(model.H)], layer)

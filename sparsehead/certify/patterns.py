@@ -106,7 +106,7 @@ def _stays_finite(model: Model, values: Ball) -> bool:
 
 
 def worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, float]:
-    """The largest error and the smallest margin that outputs in these ranges can have; NaN if a range is NaN."""
+    """Return the largest error and the smallest margin that outputs in these ranges can have; NaN if a range is NaN."""
     g = f.values.astype(np.float64)
     error = np.maximum(np.abs(ranges[:, 0] - g), np.abs(ranges[:, 1] - g))
     margin = np.where(g == 1, ranges[:, 0] - threshold, threshold - ranges[:, 1])

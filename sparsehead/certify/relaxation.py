@@ -66,7 +66,7 @@ def largest_output(model: Model) -> float:
 
 
 def _normed_size(size: Float[Array, " d"], norm: LayerNorm | None) -> Float[Array, " d"]:
-    """Twice the sizes after a LayerNorm without rounding; not finite if a square or a product may overflow."""
+    """Return twice a bound on the exact LayerNorm's |output|; not finite if a square or a product may overflow."""
     if norm is None:
         return size
     d = len(size)
@@ -124,7 +124,7 @@ class Plain:
         self.size, self.rounding = U.size, np.zeros_like(U.size)
 
     def ranges(self, kappa: Float[Array, "B d f"]) -> tuple[Float[Array, "B f"], Ends]:
-        """kappa . U at u0, and its bounds."""
+        """Return kappa . u0, and bounds of kappa . U over the region."""
         middle = (self.U.u0[:, None] @ kappa)[:, 0]
         low, high = self.U.ranges(kappa)
         pad = 2 * (kappa.shape[1] + 8) * UNIT * (self.U.size[:, None] @ np.abs(kappa))[:, 0] * UP
@@ -176,7 +176,7 @@ class Normed:
         return phi0, E, -np.maximum(bend, 0) - lost, np.maximum(-bend, 0) + lost
 
     def ranges(self, kappa: Float[Array, "B d f"]) -> tuple[Float[Array, "B f"], Ends]:
-        """The form at u0, and its bounds."""
+        """Return the value of the form kappa at u0, and its bounds over the region."""
         phi0, E, a, b = self._form(kappa)
         low, high = self.U.ranges(E)
         low, high = low + a, high + b

@@ -46,7 +46,7 @@ class Hidden:
 
 
 def hidden(model: Model, U: Attended) -> Hidden:
-    """The inputs of the MLP's units."""
+    """Return the inputs of the MLP's units, with bounds."""
     layer = model.layers[0]
     mlp = layer.mlp
     assert mlp is not None
@@ -62,7 +62,7 @@ def hidden(model: Model, U: Attended) -> Hidden:
 
 
 def signed_form(model: Model, region: Mixture, sign: Float[Array, " B"]) -> Form:
-    """A linear lower bound of sign (output - threshold), times a positive scale, over the region."""
+    """Return a linear lower bound of scale * sign * (output - threshold) over the region, for some positive scale."""
     layer, mlp = model.layers[0], model.layers[0].mlp
     U = Attended(model, region)
     kept = float(layer.residual) if mlp is not None else 1.0  # how much of U goes into y
