@@ -117,6 +117,7 @@ BUILTIN = (
         "law-matched-decades", "Ours: that reading without dropout, over decades of T.", LawResult, law_figure
     ),
     _measured("law-best", "Ours: a recipe meant to need few samples.", LawResult, law_figure),
+    _measured("law-gated", "Ours: heads whose bits decide what is attended.", LawResult, law_figure),
     _measured("failures", "Ours: why runs near the threshold fail.", FailuresRecord, failures_chart),
     _measured(
         "readings", "Ours: readings of the paper's text, by evidence.", InterpretationsRecord, readings_chart

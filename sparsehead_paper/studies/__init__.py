@@ -9,6 +9,7 @@ curves, attention, parity, norms, dropout   the paper's figures 3 and 4, norms a
 paper_laws, slope, functions   the law under other settings, what decides its slope, other functions and learners
 predicted              conjunctions at other p and s: laws of theoretical learners beside those of presets
 every_function         laws of all functions of two and three bits, and what predicts their order
+gated                  single runs of preset gated beside those of preset best
 read_trained, failures   functions read from trained models; why runs near the threshold fail
 attributions, interpreters   methods that look for a support, on planted models whose support is proved
 evidence, interpretations, comparison, shares   which interpretation of the paper's text gives its numbers

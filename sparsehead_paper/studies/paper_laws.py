@@ -64,3 +64,9 @@ def best() -> Law:
         100_000: {"max_trials": 10, "m_min": 74, "start": 80},
     }
     return Law("law-best", DECADES, 96, {"preset": "best", "exceptions": not_far_below}, start=40)
+
+
+def law_gated() -> Law:
+    """The law of preset "gated" over three decades of T."""
+    fewer = {30_000: {"max_trials": 64}, 100_000: {"max_trials": 48}}
+    return Law("law-gated", DECADES, 96, {"preset": "gated", "exceptions": fewer}, start=36)

@@ -12,10 +12,11 @@ from .dropout import dropout
 from .every_function import every_function
 from .failures import failures
 from .functions import functions
+from .gated import gated
 from .interpreters import Interpreters
 from .law_stage import Law
 from .norms import norms
-from .paper_laws import DECADES, PAPER_TS, best, literal, matched, matched_beyond, matched_decades
+from .paper_laws import DECADES, PAPER_TS, best, law_gated, literal, matched, matched_beyond, matched_decades
 from .parity import parity, parity_settings
 from .predicted import predicted
 from .read_trained import appearance_plan, reading
@@ -67,7 +68,7 @@ def settings_studies() -> tuple[Stage, ...]:
     return (
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
-        attention("literal"), literal(), predicted(), every_function(), Interpreters(),
+        attention("literal"), literal(), predicted(), every_function(), gated(), law_gated(), Interpreters(),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from .attention import AttentionRecord
 from .curves import CurvesRecord
 from .dropout import DropoutRecord
 from .failures import FailuresRecord
+from .gated import GatedRecord
 from .interpretations import InterpretationsRecord
 from .interpreters import InterpretersRecord
 from .law_stage import LawsRecord, SuccessRecord
@@ -91,4 +92,5 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "interpreters": InterpretersRecord,
     "parity-settings": ParitySettingsRecord,
     "failures": FailuresRecord,
+    "gated": GatedRecord,
 }

@@ -90,6 +90,7 @@ def made_up_results():
         "law-literal": law,
         "law-matched-decades": law,
         "law-best": law,
+        "law-gated": law,
         "readings": InterpretationsRecord(
             (PaperNumber("solved", "law", "24/40"),), readings, "law: solved", complete=False
         ),

@@ -36,6 +36,7 @@ def test_the_full_scale_has_every_law_and_reaches_a_hundred_thousand():
         "law-matched-beyond",
         "law-literal",
         "law-best",
+        "law-gated",
         "law-grid",
     }
     assert max(T for x in laws for T in x.Ts) == 100_000
