@@ -56,7 +56,7 @@ def _parts() -> Iterator[tuple[str, dict[str, Any], list[TrainSpec]]]:
         settings = {"function": function, "T": T, "m": m, "noise": noise}
         for name in presets:
             specs = [
-                preset(name, s=3, seed=7_000_000 + i, restarts=1, check_every=20, **settings)  # type: ignore[arg-type]
+                preset(name, s=3, seed=7_000_000 + i, restarts=1, check_every=20, **settings)
                 for i in range(runs)
             ]
             yield name, settings, specs
