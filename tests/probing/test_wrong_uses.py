@@ -164,7 +164,11 @@ WRONG: list[tuple[str, str]] = [
 
 
 def listing(folder):
-    return {p: p.stat().st_mtime_ns for p in folder.rglob("*") if "__pycache__" not in p.parts}
+    return {
+        p: 0 if p.is_dir() else p.stat().st_mtime_ns  # Python's cache changes the time of a folder
+        for p in folder.rglob("*")
+        if "__pycache__" not in p.parts
+    }
 
 
 def fits(words, text):
