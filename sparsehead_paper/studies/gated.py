@@ -18,20 +18,22 @@ from .stage import Experiment
 
 @dataclass(frozen=True)
 class GatedCell:
-    """How many single runs of a preset were solved. `settings`: function, T, number of samples m and label noise."""
+    """How many single runs of a preset were solved, for one function, T, number of samples m and label noise."""
 
     preset: str
-    settings: dict[str, Any]
+    function: str
+    T: int
+    m: int
+    noise: float
     solved: int
     runs: int
 
 
 @dataclass(frozen=True)
 class GatedRecord(ResultsRecord):
-    """gated.json. `planned`: the number of runs of the complete study."""
+    """gated.json."""
 
     cells: tuple[GatedCell, ...]
-    planned: int
 
 
 def gated() -> Experiment:
@@ -69,5 +71,5 @@ def count_solved(store: Store, experiment: Experiment) -> GatedRecord:
     for name, settings, specs in _parts():
         found = [solved[key] for key in map(spec_id, specs) if key in solved]
         if found:
-            cells.append(GatedCell(name, settings, sum(found), len(found)))
-    return GatedRecord(tuple(cells), planned=len(experiment.specs))
+            cells.append(GatedCell(name, **settings, solved=sum(found), runs=len(found)))
+    return GatedRecord(tuple(cells))
