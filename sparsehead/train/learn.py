@@ -175,23 +175,28 @@ def learn_spec(
     out = nullcontext() if LEARNERS.is_builtin(spec.learner) else redirect_stdout(sys.stderr)
     with trial_of(spec), out:
         if learner.fit is not None:
-            return Run(spec, fit_at_once(spec, learner), None)
+            outcome, predict = fit_at_once(spec, learner)
+            return Run(spec, outcome, None, predict)
         made = make_engine(spec, engine=engine, dtype=dtype, device=device, own=own)
         trial = Trial(spec, made, record_every=record_every, mass_every=mass_every)
-        return Run(spec, trial.run(progress, watch), trial.model())
+        return Run(spec, trial.run(progress, watch), trial.model(), made.predict)
 
 
 def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
     """Return what the trained model computes: `read` with the run's training set and share of ones.
 
-    Return None without a model (other learners, weights that are not finite). With online=True there is no training
-    set, and the reading has no certificate.   Paper: read-junta
+    A learner of the user's is read by its predictions, where all bits have one share of ones. Return None for other
+    learners without a model, and for weights that are not finite. With online=True there is no training set, and the
+    reading has no certificate.   Paper: read-junta
     """
-    if run.model is None:
-        return None
-    examples, draws = (None, None) if run.spec.online else drawn_training_set(run.spec)
     p = task_of(run.spec).shared_p
-    return read(run.model, seed=run.spec.seed, p=p, data=examples, draws=draws, delta=delta)
+    shipped = LEARNERS.is_builtin(run.spec.learner)
+    predict = None if shipped or p is None else run.predict
+    examples, draws = (None, None) if run.spec.online else drawn_training_set(run.spec)
+    known: dict[str, Any] = {"seed": run.spec.seed, "p": p, "data": examples, "draws": draws, "delta": delta}
+    if run.model is not None:
+        return read(run.model, **known)
+    return None if predict is None else read(predict, T=run.spec.T, **known)
 
 
 def outcome_values(outcome: Outcome, reading: Reading | None) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def run_trials(
         learner = LEARNERS[spec.learner]
         with trial_of(spec):
             if learner.fit is not None:
-                outcome = fit_at_once(spec, learner)
+                outcome, _ = fit_at_once(spec, learner)
             else:
                 made = make_engine(spec, engine=engine, dtype=dtype, device=device)
                 outcome = Trial(spec, made, record_every=record_every, mass_every=mass_every).run(progress)

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._base.display import Card, ShortRepr, WithChart, clipped
 from .._base.frame import Frame
+from ..functions import Predict
 from ..heads.model import Model
 from ..reading.appearance import Appearance, appearance
 from .spec import TrainSpec
@@ -51,13 +52,17 @@ class Outcome(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(WithChart):
-    """A trial with its weights."""
+    """A trial with its weights.
+
+    predict: the labels that the trained learner gives to bits (n, T), for any learner; `read` takes it.
+    """
 
     _CHART = "figures.training:run_chart"
 
     spec: TrainSpec
     outcome: Outcome
     model: Model | None  # None for learners that are not attention models
+    predict: Predict | None = None
 
     @property
     def solved(self) -> bool:

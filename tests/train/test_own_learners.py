@@ -23,6 +23,7 @@ from sparsehead._base.plugins import imported, search_path
 from sparsehead._base.rng import stream
 from sparsehead.cli.app import main
 from sparsehead.train.data import training_set
+from sparsehead.train.learn import read_back
 from sparsehead.train.learners.own import known_learner
 from sparsehead.train.learners.source import digest, name_of
 from sparsehead.train.learners.travel import packed, unpack
@@ -431,3 +432,15 @@ def test_wrong_names_on_the_command_line(name, own_package, capsys):
         out, err = capsys.readouterr()
         assert ended.value.code == 2 and out == "" and len(err.strip().splitlines()) == 1
     assert [file.name for file in own_package.iterdir()] == ["stray.py"]
+
+
+def test_what_an_own_learner_has_learned_is_read_by_its_predictions():
+    def remember(bits, labels, rng):
+        return lambda b: b[:, 1] & b[:, 4]
+
+    run = sh.learn("x1 & x4", T=8, m=60, seed=0, learner=remember)
+    assert run.model is None and run.predict is not None
+    reading = read_back(run)
+    assert reading is not None and reading.formula == "x1 & x4"
+    shipped = sh.learn("x1 & x4", T=8, m=60, seed=0, learner="tree")
+    assert read_back(shipped) is None and shipped.predict is not None

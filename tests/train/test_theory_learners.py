@@ -238,7 +238,7 @@ def test_the_verdict_is_that_of_the_exact_accuracy():
         fit_at_once(
             preset("fast", function="and", s=3, T=60, m=m, seed=3, learner="comp", unique=False, holdout=1),
             LEARNERS["comp"],
-        )
+        )[0]
         for m in (400, 30)
     )
     assert solved.solved and solved.val_accuracy == 1.0

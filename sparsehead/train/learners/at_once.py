@@ -16,8 +16,10 @@ from .learner import Learner
 from .named import Named
 
 
-def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
-    """Fit, check on the holdout, try again up to `restarts` times; a training set with one label counts as a failure.
+def fit_at_once(spec: TrainSpec, learner: Learner) -> tuple[Outcome, Predict]:
+    """Fit, check on the holdout, try again up to `restarts` times; return the outcome and the last predictor.
+
+    A training set with one label counts as a failure.
 
     For a `Named` predictor the exact accuracy is computed, so no holdout is needed.
     """
@@ -47,7 +49,7 @@ def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
         best = max(best, accuracy)
         if solved:
             break
-    return Outcome(
+    outcome = Outcome(
         spec_id=spec_id(spec),
         status="solved" if solved else "budget_spent",
         steps=1,
@@ -58,3 +60,4 @@ def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
         seconds=time.perf_counter() - started,
         made_by={"engine": spec.learner, "version": __version__},
     )
+    return outcome, predict
