@@ -265,7 +265,7 @@ def test_a_full_disk_is_one_line(tmp_path):
     out = tmp_path / "m.safetensors"
     out.write_bytes(OLD)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # noqa: E731
-    build = [sys.executable, "-m", "sparsehead", *WRITERS["build"], str(out), "--force"]
+    build = [sys.executable, "-B", "-m", "sparsehead", *WRITERS["build"], str(out), "--force"]
     done = subprocess.run(build, capture_output=True, text=True, timeout=120, preexec_fn=limit)
     said = one_line(done.returncode, done.stderr)
     assert "nothing was written" in said

@@ -289,7 +289,11 @@ with Store(path) as store:
 
 def filled(path, most=0):
     done = subprocess.run(
-        [sys.executable, "-c", FILL, str(path), str(most)], capture_output=True, text=True, check=False
+        # -B: under the limit Python would leave compiled files that end too early
+        [sys.executable, "-B", "-c", FILL, str(path), str(most)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     count, said = done.stdout.split(" ", 1)
@@ -328,7 +332,7 @@ def test_a_table_that_does_not_fit_names_the_reason_and_leaves_nothing(full, tmp
         f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)); "
         f"from sparsehead.cli.app import main; main(['results', 'export', '{tmp_path}/o.csv', '--db', '{full}'])"
     )
-    done = subprocess.run([sys.executable, "-c", limit], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-B", "-c", limit], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "File too large; nothing was written" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == [full.name]
 
