@@ -12,7 +12,7 @@ export CHROMIUM
 # Tests start hundreds of processes, each of which would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: kernel reproduce full test quick-tests test-all bare coverage mutants fuzz torture proofs probe-studies lint format bench docs clean help
+.PHONY: kernel reproduce full test quick-tests test-all bare coverage mutants fuzz torture proofs probe-studies lint format bench docs release-check clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make proofs      check the Coq library and two heads with it (proofs/RESULT.md; a minute once Coq is there)"
 	@echo "make probe-studies   probe three pretrained models from PyPI and write results/probe with charts"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
+	@echo "make release-check   versions, lint, tests of the house, both archives, the wheel in a fresh environment, docs"
 	@echo "make docs        build the documentation site into docs/_build/html (no network; a minute)"
 
 # From requirements.lock, whose hashes are checked; make UNLOCKED=1 does without them.
@@ -102,6 +103,9 @@ bench: kernel
 docs: kernel
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html $(ARGS)
 	@echo "open docs/_build/html/index.html"
+
+release-check: kernel
+	$(BIN)/python scripts/release_check.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build

@@ -69,6 +69,16 @@ def stepper(module: nn.Module, tokens: Tensor, labels: Tensor):
     return step
 
 
+def compiled_stepper(T: int, tokens: Tensor, labels: Tensor):
+    """(b) through torch.compile; None where that cannot be used: without a C++ compiler, or on this Python."""
+    step = stepper(torch.compile(ClsOnly(T)), tokens, labels)
+    try:
+        step()
+    except Exception:  # dynamo, inductor and the compiler behind it each have errors of their own
+        return None
+    return step
+
+
 def vmap_stepper(T: int, m: int, n_runs: int):
     """(c) torch.func.vmap over (b): one step of n_runs runs at once, gradients by torch.func.grad."""
     from torch.func import functional_call, grad, stack_module_state, vmap

@@ -1,16 +1,19 @@
 """How fast the engines are, in one run on the machine at hand: a table, and the same as JSON.
 
-    python benchmarks/engine.py [--quick] [--json FILE] [--threads N] [--clock wall|cpu] [--before CHECKOUT]
+    python benchmarks/engine.py [--quick] [--json FILE] [--threads N] [--clock wall|cpu] [--before CHECKOUT] [--record]
 
 Every time is the fastest of several repetitions, and ratios compare times of one run. On a machine that others use as
 well, --clock cpu --threads 1 counts the time that this process was given instead of the time that passed. --before
-names a checkout of version 0.1, whose compiled step is timed in alternation with ours.
+names a checkout of version 0.2, whose compiled step is timed in alternation with ours. The ratios at the end stand
+beside those of the line before in history.json; --record adds this run's line, once per release.
 
 "Necessary" operations are those of matrix products alone, in the form with the fewest that multiplies: per step
 4 m T (d + H) for the two products with the bit matrix, 6 T d (d + H) for the positions, 6 m (d^2 + 2 d f) for what
-follows the attention. Exponentials, norms, the optimiser and all copying count as nothing. The peak is that of torch's
-own matrix product, the best over several sizes, on one core. Tables of partial sums do fewer additions than that
-count in the products with the bit matrix, so the share can exceed what a matrix product could reach.
+follows the attention. With dropout every sample has tokens of its own: 12 m (T + 1) d H for scores, mixed tokens and
+their gradients, 18 m d^2 for queries, keys and values, and the same behind the attention. Exponentials, norms, masks,
+the optimiser and all copying count as nothing. The peak is that of torch's own matrix product, the best over several
+sizes, on one core. Tables of partial sums do fewer additions than that count in the products with the bit matrix, so
+the share can exceed what a matrix product could reach.
 """
 
 import argparse
@@ -31,6 +34,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 import baselines
+import history
 
 from sparsehead._base.provenance import processor
 from sparsehead.train.spec import TrainSpec, preset
@@ -40,25 +44,24 @@ PEAK_SIZES = (256, 512, 1024)
 SHAPES = ((100, 50), (300, 70), (300, 200), (1000, 110), (1000, 300), (10_000, 170))
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 clock = time.perf_counter
-# How version 0.1 is driven, in a process of its own.
+# How version 0.2 is driven, in a process of its own.
 BEFORE = """
 import sys, time, numpy as np, torch
-from sparsehead.train.spec import preset
-from sparsehead.train.engine import Slots
+from sparsehead.spec import preset
+from sparsehead.train.transformer.engines import make_engine
 torch.set_num_threads(1)
 T, m, dropout = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 steps, repeats = int(sys.argv[4]), int(sys.argv[5])
 clock = {"wall": time.perf_counter, "cpu": time.process_time}[sys.argv[6]]
 spec = preset("fast", function="x0 & x1 & x2", T=T, m=m, seed=0, unique=False, learning_rate=1e-6, dropout=dropout)
-slots = Slots(spec, 1)
+engine = make_engine(spec)
 bits = (np.random.default_rng(0).random((m, T)) < 0.79).astype(np.uint8)
-slots.load_data(0, (bits, bits[:, :3].prod(1)))
-slots.start(0, spec, 0)
-slots.advance(0, 1)
+engine.start(spec, 0, (bits, bits[:, :3].prod(1)))
+engine.advance(1)
 best = 1e9
 for _ in range(repeats):
     start = clock()
-    slots.advance(0, steps)
+    engine.advance(steps)
     best = min(best, clock() - start)
 print(best / steps)
 """
@@ -90,6 +93,11 @@ def peak() -> float:
 def necessary(T: int, m: int, d: int = 64, H: int = 16, f: int = 256) -> int:
     """Operations of one step's matrix products; see the head of this file."""
     return 4 * m * T * (d + H) + 6 * T * d * (d + H) + 6 * m * (d * d + 2 * d * f)
+
+
+def necessary_with_dropout(T: int, m: int, d: int = 64, H: int = 16, f: int = 256) -> int:
+    """The same of a step with dropout."""
+    return 12 * m * (T + 1) * d * H + 18 * m * d * d + 6 * m * (d * d + 2 * d * f)
 
 
 def spec_of(T: int, m: int, **settings: Any) -> TrainSpec:
@@ -135,6 +143,9 @@ def compare(T: int, m: int, quick: bool) -> dict[str, float]:
         for name, module in steppers.items()
     }
     out["b_cls_only"] = fastest(baselines.stepper(baselines.ClsOnly(T), tokens, labels), repeats=5)
+    compiled = baselines.compiled_stepper(T, tokens, labels)
+    if compiled is not None:
+        out["b_torch_compile"] = fastest(compiled, repeats=5)
     out["c_vmap_of_b"] = fastest(baselines.vmap_stepper(T, m, n_runs), repeats=3) / n_runs
     jax_step = baselines.jax_stepper(T, m, 5)
     if jax_step is not None:
@@ -176,9 +187,9 @@ def growth(quick: bool) -> dict[str, Any]:
 
 
 def beside(checkout: Path, which: str, rounds: int = 3) -> list[dict[str, float]]:
-    """Version 0.1's compiled step and ours, in alternation, milliseconds."""
+    """Version 0.2's compiled step and ours, in alternation, milliseconds."""
     rows = []
-    for T, m, dropout in [*((T, m, 0.0) for T, m in SHAPES), (300, 200, 0.1)]:
+    for T, m, dropout in [*((T, m, 0.0) for T, m in SHAPES), (100_000, 300, 0.0), (300, 200, 0.1)]:
         steps = 2 if dropout else max(1, 20_000 // T)
         old, new = float("inf"), float("inf")
         command = [sys.executable, "-c", BEFORE, str(T), str(m), str(dropout), str(steps), "5", which]
@@ -209,6 +220,10 @@ def run(threads: int, quick: bool, before: Path | None, which: str) -> dict[str,
         top = max(top, peak())
         row = {"T": T, "m": m, "us": 1e6 * seconds, "peak_gflops": top / 1e9}
         result["peak_fraction"].append({**row, "fraction": necessary(T, m) / seconds / top})
+    seconds = step_seconds(300, 200, dropout=0.1, steps=1, repeats=20)
+    share = necessary_with_dropout(300, 200) / seconds / top
+    plain = result["peak_fraction"][-1]["us"]
+    result["dropout"] = {"us": 1e6 * seconds, "fraction": share, "over_plain": 1e6 * seconds / plain}
     if before is not None:
         result["before"] = beside(before, which)
     torch.set_num_threads(threads)
@@ -223,6 +238,27 @@ def run(threads: int, quick: bool, before: Path | None, which: str) -> dict[str,
     return result
 
 
+def figures(result: dict[str, Any]) -> dict[str, float]:
+    """The ratios of a run, by their names in history.json. Only the first two kinds are better when larger."""
+    out = {f"share of peak, T={r['T']}, m={r['m']}": r["fraction"] for r in result["peak_fraction"]}
+    out["share of peak with dropout, T=300, m=200"] = result["dropout"]["fraction"]
+    out["step with dropout over plain, T=300, m=200"] = result["dropout"]["over_plain"]
+    times = {r["T"]: r["ms"] for r in result["growth"]["T"]}
+    for T in (10_000, 100_000):
+        if T in times:
+            out[f"step at T={T} over {T // 1000} steps at T=1000, m=300"] = (
+                times[T] / times[1000] / (T // 1000)
+            )
+    for name, ratio in result["ratios"].items():
+        out[name.replace("_over_compiled", " over ours").replace("_", " ")] = ratio
+    deep = result["deep"]
+    out["two layers, torch's fused attention over ours"] = deep["plain_fused_attention_ms"] / deep["ours_ms"]
+    for r in result.get("before", []):
+        kind = ", dropout" if r["dropout"] else ""
+        out[f"ours over version 0.2, T={r['T']}, m={r['m']}{kind}"] = r["ratio"]
+    return out
+
+
 def show(result: dict[str, Any]) -> None:
     """The tables."""
     print(f"torch {result['torch']}, engine {result['made_by']}, {result['clock']} clock")
@@ -230,10 +266,15 @@ def show(result: dict[str, Any]) -> None:
     for row in result["peak_fraction"]:
         shape = f"T={row['T']:<5} m={row['m']:<4}"
         print(f"  {shape} {row['us']:8.0f} us  {row['fraction']:6.1%} of {row['peak_gflops']:.0f} GF/s")
+    with_dropout = result["dropout"]
+    print(
+        f"  T=300, m=200 with dropout: {with_dropout['us']:.0f} us, {with_dropout['fraction']:.1%}, "
+        f"{with_dropout['over_plain']:.1f} times the plain step"
+    )
     for row in result.get("before", []):
         kind = " with dropout" if row["dropout"] else ""
         print(
-            f"  T={row['T']:<6} m={row['m']:<4} {row['before_ms']:9.3f} ms in version 0.1, {row['ms']:9.3f} now, "
+            f"  T={row['T']:<6} m={row['m']:<4} {row['before_ms']:9.3f} ms in version 0.2, {row['ms']:9.3f} now, "
             f"ratio {row['ratio']:.2f}{kind}"
         )
     print(f"\nmilliseconds per step, T=300, m=200, {result['threads']} thread(s)")
@@ -265,12 +306,18 @@ def main() -> None:
     parser.add_argument(
         "--clock", choices=CLOCKS, default="wall", help="time that passed, or that we were given"
     )
-    parser.add_argument("--before", type=Path, help="a checkout of version 0.1 to time in alternation")
+    parser.add_argument("--before", type=Path, help="a checkout of version 0.2 to time in alternation")
+    parser.add_argument("--record", action="store_true", help="add this run's ratios to history.json")
     given = parser.parse_args()
     global clock
     clock = CLOCKS[given.clock]
     result = run(given.threads, given.quick, given.before, given.clock)
     show(result)
+    line = history.line_of(result, figures(result))
+    print("\nall ratios, beside the line before in benchmarks/history.json")
+    print("\n".join(history.table(line, history.former(line, history.read()))))
+    if given.record:
+        history.record(line)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(result, indent=1) + "\n")
     print(f"\nwritten to {given.json}")

@@ -19,6 +19,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
+    "accessible",
     "docstrings",
     "examples",
     "generated",

@@ -6,7 +6,7 @@ type checkers read as well, lists the names and their modules.
 
 from ._base.lazy import names_for_type_checkers, names_from
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = names_for_type_checkers(f"{__file__}i")
 __all__ = sorted(_HOME)

@@ -8,8 +8,6 @@ from typing import Any
 
 from .errors import DomainError
 
-SHOWN = 60  # characters; a message does not repeat a longer value
-
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
     """Return `value` as an int if it is a whole number >= least; reject True, 3.0 and "3".
@@ -81,10 +79,11 @@ def shown(value: Any) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # a repr of another library may fail
         text = ""
-    if isinstance(value, int | float | str | bytes) and len(text) <= SHOWN:
+    longest = 60  # characters; a message does not repeat a longer value
+    if isinstance(value, int | float | str | bytes) and len(text) <= longest:
         return text
     kind = f"a {type(value).__name__}"
-    return f"{kind}, {text}" if 0 < len(text) <= SHOWN else kind
+    return f"{kind}, {text}" if 0 < len(text) <= longest else kind
 
 
 def duration(seconds: float, digits: int = 1) -> str:

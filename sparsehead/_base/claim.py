@@ -87,7 +87,8 @@ class Claim:
 
     Args:
         label: kebab-case; docstrings ("Paper:") and tests (`pytest.mark.claim`) refer to it.
-        kind: such as "lemma"; "ours" for a statement that is neither in the paper nor in the lecture notes on it.
+        kind: such as "lemma"; "ours" for a statement that is neither in the paper nor in the lecture notes on it,
+            "neighbour" for one about a result of another paper, which `where` cites.
         where: its number in the paper and in the notes.
         statement: the statement in our words and with our constants.
         check: recomputes the statement; None if there is nothing to compute.
@@ -105,7 +106,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         stated = ("definition", "assumption", "lemma", "theorem", "corollary", "proposition")
-        kinds = (*stated, "figure", "remark", "ours", "erratum")
+        kinds = (*stated, "figure", "remark", "ours", "neighbour", "erratum")
         if self.kind not in kinds:
             known = f"the kinds are {', '.join(kinds)}"
             raise DomainError(f"claim {self.label}: kind {self.kind!r} is unknown; {known}.")

@@ -1,4 +1,4 @@
-"""How objects appear: short reprs, cards with a chart in a notebook, pictures.
+"""Display of objects: short reprs, cards with a chart in a notebook, pictures.
 
 A class inherits from `ShortRepr` (a repr for dataclasses), or from `WithCard` and defines `_card`. `_CHART` names the
 chart as "module:function", which is imported when it is drawn, since charts import the results that they show and need
@@ -76,7 +76,7 @@ class WithCard(ABC):
 
     @abstractmethod
     def _card(self) -> Card:
-        """What a notebook shows."""
+        """Return the card that a notebook shows."""
 
     def _repr_html_(self) -> str:
         """The card as HTML, with its chart if it has one and the charts extra is installed."""

@@ -1,35 +1,15 @@
 """Import names on first use, so that a package is quick to import; explain missing extras."""
 
 import ast
+import shlex
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .errors import MissingExtra
-
-# Optional packages, and the extra that installs each.
-EXTRAS = {
-    "torch": "learn",
-    "sklearn": "learn",
-    "cloudpickle": "learn",
-    "altair": "charts",
-    "vl_convert": "charts",
-    "jinja2": "charts",
-    "markupsafe": "charts",
-    "latex2mathml": "charts",
-    "pyarrow": "parquet",
-    "fastapi": "lab",
-    "uvicorn": "lab",
-    "transformers": "probe",
-    "gguf": "probe",
-    "accelerate": "probe",
-    "distributed": "cluster",
-    "transformer_lens": "lens",
-    "onnx": "onnx",
-    "onnxscript": "onnx",
-}
 
 
 def names_for_type_checkers(file: str) -> dict[str, str]:
@@ -56,20 +36,61 @@ def names_from(module: str, home: Mapping[str, str]) -> Callable[[str], Any]:
     return find
 
 
+def installed(module: str) -> bool:
+    """Return whether an optional package can be imported."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def require_module(module: str) -> None:
     """Raise MissingExtra, with the command that installs it, if an optional package is missing."""
-    try:
-        found = find_spec(module) is not None
-    except ModuleNotFoundError:
-        found = False
-    if not found:
+    if not installed(module):
         raise missing_extra(ModuleNotFoundError(name=module))
 
 
 def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingExtra:
     """Return a MissingExtra with the command that installs the module, or `error` itself if no extra has it."""
     module = (error.name or "").split(".")[0]
-    if module not in EXTRAS:
+    # Optional packages, and the extra that installs each.
+    extras = {
+        "torch": "learn",
+        "sklearn": "learn",
+        "cloudpickle": "learn",
+        "altair": "charts",
+        "vl_convert": "charts",
+        "jinja2": "charts",
+        "markupsafe": "charts",
+        "latex2mathml": "charts",
+        "pyarrow": "parquet",
+        "fastapi": "lab",
+        "uvicorn": "lab",
+        "transformers": "probe",
+        "gguf": "probe",
+        "accelerate": "probe",
+        "distributed": "cluster",
+        "transformer_lens": "lens",
+        "onnx": "onnx",
+        "onnxscript": "onnx",
+    }
+    if module not in extras:
         return error
-    command = f"pip install 'sparsehead[{EXTRAS[module]}]'"
-    return MissingExtra(f"this needs {module}, which is not installed; {command} brings it.")
+    return MissingExtra(
+        f"this needs {module}, which is not installed; {install_command(extras[module])} brings it."
+    )
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs what an extra lists. It names these packages and not ours, so that it also works
+    beside a wheel or a checkout.
+
+    >>> install_command("parquet")
+    "pip install 'pyarrow>=17'"
+    """
+    try:
+        lines = requires("sparsehead") or []
+    except PackageNotFoundError:  # a source tree on the path, without an installation
+        lines = []
+    needs = [line.partition(";")[0].strip() for line in lines if line.endswith(f"extra == {extra!r}")]
+    return shlex.join(["pip", "install", *(needs or [f".[{extra}]"])])

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from .errors import DomainError
 
 LOG_ZERO = -math.inf
-LARGEST = 709.0  # exp(710) exceeds the range of a float
 Real = int | float
 
 
@@ -23,7 +22,8 @@ def ln(x: Real) -> float:
 
 def exp(log_x: float) -> float:
     """Return e^log_x, or inf if it is beyond the range of a float."""
-    return math.exp(log_x) if log_x <= LARGEST else math.inf
+    # exp(710) exceeds the range of a float
+    return math.exp(log_x) if log_x <= 709.0 else math.inf
 
 
 def log_sum(logs: Iterable[float]) -> float:

@@ -13,6 +13,7 @@ generalization                        from covering numbers to error and sample 
 declared                              the function class of a bound: from a model, norms, or another network
 verdict                               whether a bound says anything at m samples
 bound                                 the public `bound`
+spectra                               spectra of a network's matrices, for the spectral proxies
 neighbours, atlas                     further forms and proxies; the public `atlas`: every form for one class
 small_classes, check_form             classes of known size; the public `check_form`, which tries to refute a form
 """

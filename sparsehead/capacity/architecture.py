@@ -104,7 +104,7 @@ def no_cap(config: Any) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    r"""Where one architecture keeps its attention, and how it computes its scores.
+    r"""The modules in which an architecture keeps its attention, and its formula for scores.
 
     Names of submodules are relative to the attention module; "../" goes up one level.
 

@@ -1,5 +1,6 @@
 """`atlas`: every form of the bound for one class, side by side, with its source and what it rests on."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,11 +18,9 @@ from . import neighbours
 from .bound import Question, question
 from .forms import FORMS, Form, covering
 from .own_forms import FormLike
-from .state_dicts import WeightsSource, weights_of
+from .spectra import edelman, model_spectra, spectrum
+from .state_dicts import Attention, WeightsSource, weights_of
 from .verdict import finite
-
-CLASS = "ln N of the class; gap: P(error) - share of training margins below the margin"
-CODE = "gap: P(error) - training error of every function, by the length of its code"
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -112,7 +111,7 @@ class Atlas(WithChart):
 
 
 def atlas(
-    model: WeightsSource | None = None,
+    model: WeightsSource | Attention | None = None,
     *,
     m: Real,
     norms: Mapping[str, Real] | None = None,
@@ -142,7 +141,7 @@ def atlas(
             raise DomainError(
                 f"atlas has no setting {name!r}; it has {', '.join(known)}.{meant(name, known)}"
             )
-    weights = None if model is None else weights_of(model)
+    weights = model if model is None or isinstance(model, Attention) else weights_of(model)
     whole = weights if isinstance(weights, Model) else None
     asked = _with_neighbours(question(model, m=m, norms=norms, T=T, form=form, **more), whole)
     rows = [*_rows_of_forms(asked)]
@@ -167,13 +166,14 @@ def _with_neighbours(asked: Question, model: Model | None) -> Question:
 def _rows_of_forms(asked: Question) -> Iterator[AtlasRow]:
     declared = asked.declared
     coverings, gaps = declared.by_form(asked.m, asked.eps, asked.delta)
+    said = "ln N of the class; gap: P(error) - share of training margins below the margin"
     for name, found in coverings.items():
         form = declared.forms[name]
         holds = form.proven and not declared.outside
         yield AtlasRow(
             form=name,
             status=_status(name, form, holds),
-            bounds=CLASS if holds else f"meant for: {CLASS}",
+            bounds=said if holds else f"meant for: {said}",
             source=form.source,
             assumes="; ".join(filter(None, (form.assumes, *declared.outside))),
             log_covering=finite(found.log_covering),
@@ -191,17 +191,27 @@ def _status(name: str, form: Form, holds: bool) -> str:
 def _proxies(model: Model) -> Iterator[AtlasRow]:
     """Yield rows of the proxies that depend neither on a resolution nor on a number of samples."""
     nothing = "no error bound: constants, m and eps are left out"
-    norm = "columns are meant by (2,1), since their orientation is not known"
+    norm = "(2,1) adds up the lengths of columns, the reading that gives their number for MiniLM"
     theirs = "Sakai and Imaizumi (arXiv 2605.07297)"
-    for name, source, assumes in (
-        ("spectrum", f"{theirs}, the formula of their code", ""),
-        ("edelman", f"{theirs}, their proxy for the paper's bound", norm),
-        ("vc", "arXiv 2606.09731 (abstract): the order of the VC dimension", "the constant, which was not found, is 1"),
-    ):  # fmt: skip
-        make = neighbours.vc_order if name == "vc" else getattr(neighbours, name)
+    order = "arXiv 2606.09731 (abstract): the order of the VC dimension"
+    for name, source, assumes, make in (
+        (
+            "spectrum",
+            f"{theirs}, the formula of their code",
+            "",
+            lambda: spectrum(model_spectra(model), model.d),
+        ),
+        (
+            "edelman",
+            f"{theirs}, their proxy for the paper's bound",
+            norm,
+            lambda: edelman(model_spectra(model)),
+        ),
+        ("vc", order, "the constant, which was not found, is 1", lambda: neighbours.vc_order(model)),
+    ):
         value, note = None, ""
         try:
-            value = finite(make(model))
+            value = finite(make())
         except DomainError as refused:
             note = str(refused)
         yield AtlasRow(
@@ -221,18 +231,19 @@ def _codes(model: Model, asked: Question) -> Iterator[AtlasRow]:
 def _occam(function: SparseFunction | str, asked: Question) -> AtlasRow:
     f = as_function(function, T=asked.declared.T, asker="atlas")
     assumes = f"the model computes a function of {f.s} of {f.T} bits, as `read` or `verify` finds"
-    bits = log_price(f.s, f.T) / neighbours.LN_2
+    bits = log_price(f.s, f.T) / math.log(2)
     return _code_row("occam", bits, asked, assumes, "Occam bound, docs/theory.md 6.5", log_covering=False)
 
 
 def _code_row(
     name: str, bits: Real, asked: Question, assumes: str, source: str, *, log_covering: bool
 ) -> AtlasRow:
-    nats = bits * neighbours.LN_2
+    nats = bits * math.log(2)
+    said = "gap: P(error) - training error of every function, by the length of its code"
     return AtlasRow(
         form=name,
         status="proved",
-        bounds=f"ln N of the class at any resolution; {CODE}" if log_covering else CODE,
+        bounds=f"ln N of the class at any resolution; {said}" if log_covering else said,
         source=source,
         assumes=assumes,
         log_covering=nats if log_covering else None,
@@ -242,7 +253,11 @@ def _code_row(
 
 
 def _growth(
-    model: WeightsSource | None, whole: Model | None, asked: Question, T: int | None, again: dict[str, Any]
+    model: WeightsSource | Attention | None,
+    whole: Model | None,
+    asked: Question,
+    T: int | None,
+    again: dict[str, Any],
 ) -> Iterator[AtlasPoint]:
     """Yield ln N at 1, 10, 100 and 1000 times m, then at as many times T or, for a Model, at 1 to 4 times the depth."""
     again = again | {"eps": asked.eps}

@@ -213,7 +213,7 @@ class Question:
 
 
 def question(
-    model: WeightsSource | None,
+    model: WeightsSource | Attention | None,
     *,
     m: Real,
     norms: Mapping[str, Real] | None = None,
@@ -259,7 +259,7 @@ def with_form(declared: DeclaredClass, name: str, form: Form) -> DeclaredClass:
 
 
 def _declare(
-    model: WeightsSource | None,
+    model: WeightsSource | Attention | None,
     norms: Mapping[str, Real] | None,
     *,
     margin: float | None,
@@ -270,9 +270,13 @@ def _declare(
     a_posteriori: bool | None = None,
 ) -> DeclaredClass:
     """Return the class described by the arguments of `bound`."""
-    weights = None if model is None else weights_of(model)
-    if isinstance(weights, Mapping):
-        name, found = _one_layer(attention_layers(weights, heads=heads, config=config_of(model)), layer)
+    weights = model if model is None or isinstance(model, Attention) else weights_of(model)
+    if isinstance(weights, Mapping | Attention):
+        if isinstance(weights, Attention):
+            name, found = layer or "", weights
+        else:
+            layers = attention_layers(weights, heads=heads, config=config_of(model))
+            name, found = _one_layer(layers, layer)
         which = f"attention layer {name}" if head is None else f"head {head} of attention layer {name}"
         note = f"the class: {which} alone, one query's output; its output bias is taken as fixed"
         beyond = found.outside

@@ -72,34 +72,32 @@ def _run_vit(model: Any, patches: Any) -> Any:
     return model(pixel_values=parts.reshape(1, channels, rows * h, columns * w))[0]
 
 
-SELF_ATTENTION = Architecture(
-    module="self_attn", query="q_proj", key="k_proj", value="v_proj", output="o_proj", positions="rotary"
-)
-BERT = Architecture(
-    module=r"attention\.self", query="query", key="key", value="value", output="../output.dense"
-)
-NORMED = replace(SELF_ATTENTION, query_norm="q_norm", key_norm="k_norm")
-OPT = replace(SELF_ATTENTION, output="out_proj", positions="absolute", probed=False)
-
-ARCHITECTURES: Registry[Architecture] = Registry(
-    "architecture",
-    {
-        **dict.fromkeys(("bert", "roberta", "electra"), BERT),
+def _shipped() -> dict[str, Architecture]:
+    self_attention = Architecture(
+        module="self_attn", query="q_proj", key="k_proj", value="v_proj", output="o_proj", positions="rotary"
+    )
+    bert = Architecture(
+        module=r"attention\.self", query="query", key="key", value="value", output="../output.dense"
+    )
+    normed = replace(self_attention, query_norm="q_norm", key_norm="k_norm")
+    opt = replace(self_attention, output="out_proj", positions="absolute", probed=False)
+    return {
+        **dict.fromkeys(("bert", "roberta", "electra"), bert),
         "distilbert": Architecture(
             module="attention", query="q_lin", key="k_lin", value="v_lin", output="out_lin"
         ),
-        "albert": replace(BERT, module="attention", output="dense", shared=True),
+        "albert": replace(bert, module="attention", output="dense", shared=True),
         "mpnet": Architecture(
             module=r"attention\.attn", query="q", key="k", value="v", output="o", positions="relative bias"
         ),
         "gpt2": Architecture(
             module="attn", query="c_attn", output="c_proj", input_first=True, scale=_gpt2_scale
         ),
-        **dict.fromkeys(("llama", "mistral", "qwen2", "gemma"), SELF_ATTENTION),
-        "granite": replace(SELF_ATTENTION, scale=_granite_scale),
-        "gemma2": replace(SELF_ATTENTION, scale=_gemma_scale, cap=_gemma_cap),
-        "qwen3": NORMED,
-        "gemma3_text": replace(NORMED, scale=_gemma_scale),
+        **dict.fromkeys(("llama", "mistral", "qwen2", "gemma"), self_attention),
+        "granite": replace(self_attention, scale=_granite_scale),
+        "gemma2": replace(self_attention, scale=_gemma_scale, cap=_gemma_cap),
+        "qwen3": normed,
+        "gemma3_text": replace(normed, scale=_gemma_scale),
         "phi3": Architecture(
             module="self_attn", query="qkv_proj", output="o_proj", order="query first", positions="rotary"
         ),
@@ -111,11 +109,11 @@ ARCHITECTURES: Registry[Architecture] = Registry(
             positions="relative bias", scale=unscaled, mask=_t5_mask, run=_run_t5,
         ),
         "vit": replace(
-            SELF_ATTENTION, module="attention", positions="absolute", tokens="pictures", extra=1, run=_run_vit
+            self_attention, module="attention", positions="absolute", tokens="pictures", extra=1, run=_run_vit
         ),
-        **dict.fromkeys(("opt", "bart"), OPT),
-        "gpt_neo": replace(OPT, module=r"attn\.attention", scale=unscaled),
-        "gptj": replace(OPT, module="attn", positions="rotary"),
+        **dict.fromkeys(("opt", "bart"), opt),
+        "gpt_neo": replace(opt, module=r"attn\.attention", scale=unscaled),
+        "gptj": replace(opt, module="attn", positions="rotary"),
         "codegen": Architecture(
             module="attn", query="qkv_proj", output="out_proj", order="codegen", positions="rotary", probed=False
         ),
@@ -123,8 +121,10 @@ ARCHITECTURES: Registry[Architecture] = Registry(
             module="attn", query="Wqkv", output="out_proj", positions="relative bias", scale=_mpt_scale,
             probed=False,
         ),
-    },
-)  # fmt: skip
+    }  # fmt: skip
+
+
+ARCHITECTURES: Registry[Architecture] = Registry("architecture", _shipped())
 # models of several parts: the part whose attention is read, and its type
 PARTS = {"gemma3": ("language_model", "gemma3_text")}
 

@@ -47,9 +47,6 @@ class ChargeFor(Protocol):
         """Return the charge for a matrix with the norms W on N points."""
 
 
-NEEDED_NORMS = ("V11", "QK11", "QK21", "w", "rank")  # those of `HeadClass` that may be missing
-
-
 @dataclass(frozen=True, repr=False)
 class Form(ShortRepr, WithCard):
     """One form of the bound.
@@ -121,8 +118,9 @@ class Form(ShortRepr, WithCard):
             if not isinstance(getattr(self, name), bool):
                 raise DomainError(f"{name} of a Form is True or False; got {shown(getattr(self, name))}.")
         real("log_softmax of a Form", self.log_softmax)
-        if not isinstance(self.needs, tuple) or not set(self.needs) <= set(NEEDED_NORMS):
-            known = ", ".join(NEEDED_NORMS)
+        may_lack = ("V11", "QK11", "QK21", "w", "rank")  # those of `HeadClass` that may be missing
+        if not isinstance(self.needs, tuple) or not set(self.needs) <= set(may_lack):
+            known = ", ".join(may_lack)
             raise DomainError(f"needs of a Form is a tuple of names among {known}; got {shown(self.needs)}.")
 
 

@@ -214,7 +214,10 @@ class _Split:
         return np.where(kinds == self.FREE, self.log_rho, log_y), fall
 
     def _shares(self, kinds: Array) -> Array:
-        """Return ln of the best y for every row of kinds, each with an item that is not free and with error left."""
+        """Return ln of the best shares y for every row of kinds.
+
+        Every row must have an item with a positive price, and free items must leave some of the error to it.
+        """
         free = kinds == self.FREE
         log_left, paid = np.log(self._share_left(kinds)), np.where(free, LOG_ZERO, self.log_n)
         log_mu = np.full(len(kinds), float(self.log_rho.max()))

@@ -23,7 +23,6 @@ from .items import Item
 from .norms import MatrixNorms
 
 Measured = TypeVar("Measured")
-BELOW = 2.0**-20  # declared margins are smaller by this factor, so that margins equal to 2^j exceed them
 
 
 class Pricing:
@@ -72,7 +71,7 @@ class Pricing:
     def kept(self, name: str, present: bool | None) -> bool:
         """Return whether to price the bias `name`; `present` is None if the architecture has no such bias.
 
-        That a bias is zero is also known only after training, so both answers add to the penalty.
+        Whether a bias is zero is known only after training; the penalty therefore covers both cases.
         """
         if present is not None:
             self.choices.add(name)
@@ -128,7 +127,8 @@ def declared_margin(margin: float, *, chosen: bool) -> tuple[float, float]:
     >>> declared_margin(0.5, chosen=False)
     (0.4999995231628418, 0.0)
     """
+    below = 2.0**-20  # declared margins are smaller by this factor, so that margins equal to 2^j exceed them
     if not chosen:
-        return margin * (1 - BELOW), 0.0
+        return margin * (1 - below), 0.0
     j = math.frexp(margin)[1] - 1
-    return math.ldexp(1 - BELOW, j), _power_penalty(j)
+    return math.ldexp(1 - below, j), _power_penalty(j)

@@ -4,8 +4,8 @@ An attention layer is a prefix followed by the names that an `Architecture` give
 
     in_proj_weight (3d, d), out_proj.weight (d, d)                  torch.nn.MultiheadAttention
     c_attn.weight (3d, d) or (d, 3d), c_proj.weight                 nanoGPT (out, in); GPT-2 (in, out)
-    another name of FUSED (3d, d), and one of OUTPUT                fused projections of vision models
-    three weights (out, in) named as in SEPARATE, and one of OUTPUT
+    qkv.weight, Wqkv.weight, .. (3d, d), and an output projection   fused projections of vision models
+    q_proj, k_proj, v_proj or query, key, value, .. (out, in), and an output projection
 """
 
 import re
@@ -19,17 +19,6 @@ from .._base.display import clipped
 from .._base.errors import DomainError, ShapeError
 from .._base.types import Array
 from .architecture import Architecture
-
-FUSED = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight",
-         "query_key_value.weight")  # fmt: skip
-SEPARATE = (
-    ("query", "key", "value"),
-    ("q_proj", "k_proj", "v_proj"),
-    ("q_lin", "k_lin", "v_lin"),
-    ("W_Q", "W_K", "W_V"),
-    ("q", "k", "v"),
-)
-OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_lin", "o", "W_O")
 
 Pair = tuple[Array, Array | None]  # a weight (in, out) and its bias
 
@@ -54,18 +43,27 @@ def named_weights(state: Mapping[str, Any], architecture: Architecture) -> dict[
 def weight_names(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return for each attention module the name of its fused weight or the names of its three weights."""
     found: dict[str, tuple[str, ...]] = {}
+    fused_names = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight",
+         "query_key_value.weight")  # fmt: skip
+    separate_names = (
+        ("query", "key", "value"),
+        ("q_proj", "k_proj", "v_proj"),
+        ("q_lin", "k_lin", "v_lin"),
+        ("W_Q", "W_K", "W_V"),
+        ("q", "k", "v"),
+    )
     for name in (name for name in state if isinstance(name, str)):
-        for suffix in FUSED:
+        for suffix in fused_names:
             if name == suffix or name.endswith("." + suffix):
                 found[name[: -len(suffix)].rstrip(".")] = (name,)
-        for triple in SEPARATE:
+        for triple in separate_names:
             end = f"{triple[0]}.weight"
             if name == end or name.endswith("." + end):
                 stem = name[: -len(end)]
                 found[stem.rstrip(".")] = tuple(f"{stem}{part}.weight" for part in triple)
     if not found:
         raise DomainError(
-            f"no attention weights among {len(state)} names; known layouts end in {', '.join(FUSED[:3])}, ..."
+            f"no attention weights among {len(state)} names; known layouts end in {', '.join(fused_names[:3])}, ..."
         )
     return dict(sorted(found.items(), key=lambda item: _natural(item[0])))
 
@@ -143,11 +141,12 @@ def output_of(state: Mapping[str, Any], prefix: str, architecture: Architecture 
     fused = state.get(f"{prefix}.c_attn.weight" if prefix else "c_attn.weight")
     shape = () if fused is None else tuple(fused.shape)
     is_conv1d = len(shape) == 2 and shape[1] == 3 * shape[0]  # GPT-2 stores (in, out)
+    output_names = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_lin", "o", "W_O")
     for stem in (prefix, prefix.rpartition(".")[0]):  # BERT keeps it beside the module, not in it
-        for part in OUTPUT:
+        for part in output_names:
             name = f"{stem}.{part}.weight" if stem else f"{part}.weight"
             if name in state:
                 return pair(state, name, transposed=not (part == "c_proj" and is_conv1d))
     raise DomainError(
-        f"no output projection beside {prefix or 'the attention weights'}; looked for {', '.join(OUTPUT)}."
+        f"no output projection beside {prefix or 'the attention weights'}; looked for {', '.join(output_names)}."
     )

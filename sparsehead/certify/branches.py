@@ -79,7 +79,7 @@ def decide(
 ) -> Decision:
     """Split until every part is proved, an input is wrong, or `limit_seconds` of processor time are spent.
 
-    Give up after a tenth of the time if at this rate less than a fifth of the inputs would be proved.
+    Give up after a tenth of the time if nothing is proved, or at this rate less than a fifth of the inputs would be.
     """
     state, signs = patterns_of(f)
     share = np.full(len(state), 1 / len(state))
@@ -109,8 +109,8 @@ def decide(
         easy = covered if easy is None and parts >= 2**f.s else easy
         rate = (
             1.0
-            if easy is None or easy >= 1
-            else (covered - easy) / (1 - easy) * limit_seconds / max(spent, 1e-9)
+            if (easy is None and covered > 0) or easy == 1
+            else (covered - (easy or 0)) / (1 - (easy or 0)) * limit_seconds / max(spent, 1e-9)
         )
         if len(state) and (spent > limit_seconds or (spent > limit_seconds / 10 and rate < 0.2)):
             return Decision(None, None, parts, covered)

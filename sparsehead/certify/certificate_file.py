@@ -104,7 +104,10 @@ def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float] | None:
-    """Return the heads' forms at the worst input for constant attention, raised until the sum is proved; or None."""
+    """Return bounds of the heads' forms whose sum is proved to bound the sum of the forms; None if none is found.
+
+    The search starts from the forms' values at the input that would be worst if attention did not depend on bits.
+    """
     allowed = np.ones((len(heads[0].weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
     weights = [_floats(heads[h].weights) for h, _ in parts]

@@ -141,7 +141,7 @@ def _deep(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
 
 
 def _attended(X: Ball, layer: Layer, *, attends_cls: bool) -> Ball:
-    """Return U at every token, of shape (n, T + 1, d)."""
+    """Return the output of the layer's attention, before its MLP, at every token: shape (n, T + 1, d)."""
     Z = X if layer.norm_attention is None else layer_norm(X, layer.norm_attention)
     mixed = []
     for h in range(layer.H):

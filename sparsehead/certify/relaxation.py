@@ -176,7 +176,7 @@ class Normed:
         return phi0, E, -np.maximum(bend, 0) - lost, np.maximum(-bend, 0) + lost
 
     def ranges(self, kappa: Float[Array, "B d f"]) -> tuple[Float[Array, "B f"], Ends]:
-        """Return the value of the form kappa at u0, and its bounds over the region."""
+        """Return the linear form kappa . (normalised U): its value at u0, and its bounds over the region."""
         phi0, E, a, b = self._form(kappa)
         low, high = self.U.ranges(E)
         low, high = low + a, high + b
@@ -189,7 +189,7 @@ class Normed:
         return phi0, (np.fmax(low - pad, -most), np.fmin(high + pad, most))
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """Return (constant, E') such that the form is at least constant + E' . (U - u0)."""
+        """Return (c, G) such that kappa . (normalised U) is at least c + G . (U - u0) over the region."""
         phi0, E, a, b = (part[..., 0] for part in self._form(kappa[:, :, None]))
         low, high = (ends[:, 0] for ends in self.U.ranges(E[:, :, None]))
         ends = np.stack([low + a, high + b])

@@ -15,6 +15,7 @@ import numpy as np
 from .._base.types import Array, Float, Int
 from ..functions import SparseFunction
 from ..heads.model import Model
+from .balls import TINY
 from .branches import patterns_of
 from .forward import outputs
 from .mixtures import FREE, Mixture, Tokens
@@ -22,9 +23,9 @@ from .signed import signed_form
 from .sums import HEAVY, ROOM
 from .tails import MostInputs
 
-# Shares of a part's inputs that may escape the bounds on what is mixed. The larger one gives narrower bounds and is
-# tried first; the smaller one is worth its time only for parts of which the first has proved nearly all.
-BUDGETS = (4e-7, 1e-10)
+# Shares of a part's inputs that may escape the bounds on what is mixed. The smaller one is enough for most parts and is
+# tried first; the larger one gives narrower bounds, for parts of which the first has proved some but not nearly all.
+BUDGETS = (1e-10, 4e-7)
 TARGET = 1.5e-10  # a share below which no part is split any more
 NUMBERS_AT_ONCE = 2**22  # parts x tokens x coordinates
 INPUTS_AT_ONCE = 2**14  # in an enumeration
@@ -42,17 +43,23 @@ class Part:
 
     @property
     def weight(self) -> float:
-        """An upper bound of the probability of a wrong input in this part."""
-        return self.chance * self.share * ROOM
+        """An upper bound of the probability of a wrong input in this part; TINY is for products that underflow."""
+        return self.chance * self.share * ROOM + TINY
 
 
 def proved_share(
     model: Model, f: SparseFunction, tokens: Tokens, chance: Float[Array, " T"], *, limit_seconds: float
 ) -> float:
-    """An upper bound of the probability of an input on which model and f differ; `chance` is that of a 1."""
+    """An upper bound of the probability of an input on which model and f differ; `chance` is that of a 1.
+
+    Give up after a fifth of the time if hardly any part has a bound by then.
+    """
     start = time.process_time()
-    # Bits that are always 0 or always 1 are fixed.
-    certain = np.where(chance == 0, 0, np.where(chance == 1, 1, FREE))
+    # Bits that are always 0 or always 1 are fixed; so are those that are 1 so rarely that exponentials would underflow,
+    # and the probability that one of them is 1 is added to the bound.
+    rare = chance < 2.0**-900
+    missed, chance = float(chance[rare].sum()), np.where(rare, 0.0, chance)
+    certain = np.where(rare, 0, np.where(chance == 1, 1, FREE))
     state, signs = patterns_of(f)
     possible = ((state == FREE) | (certain == FREE) | (state == certain)).all(axis=1)
     state, signs = np.where(state == FREE, certain, state)[possible], signs[possible]
@@ -69,8 +76,10 @@ def proved_share(
                 else:
                     heapq.heappush(heap, (-part.weight, count, part))
         total = sum(whole) - sum(entry[0] for entry in heap)
-        if total <= TARGET or not heap or time.process_time() - start > limit_seconds:
-            return min(1.0, total * ROOM)
+        spent = time.process_time() - start
+        hopeless = total > 0.9 and spent > limit_seconds / 5
+        if total <= TARGET or not heap or hopeless or spent > limit_seconds:
+            return min(1.0, (total + missed) * ROOM)
         state, signs = _split(heap, batch)
 
 
@@ -111,7 +120,7 @@ def bound_parts(
         # A bound that does not exist is NaN and counts as all of the part's inputs.
         share[left] = np.where(found < share[left], found, share[left])
         split[left] = most_moving(model, mixture, state[left])
-        left = left[share[left] < 4 * budget]
+        left = left[(share[left] > 4 * budget) & (share[left] < 1)]
         if not len(left):
             break
     weight = np.where(state == 1, chance, np.where(state == 0, 1 - chance, 1.0)).prod(axis=1) * ROOM
@@ -151,5 +160,8 @@ def enumerated_share(model: Model, f: SparseFunction, chance: Float[Array, " T"]
         bits = ((numbers[:, None] >> np.arange(f.T)) & 1).astype(np.uint8)
         ball, labels = outputs(model, bits), f(bits)
         right = np.where(labels == 1, ball.low > model.threshold, ball.high <= model.threshold)
-        total += float(np.where(bits == 1, chance, 1 - chance).prod(axis=1)[~right].sum())
+        factors = np.where(bits == 1, chance, 1 - chance)[~right]
+        factors = factors[(factors > 0).all(axis=1)]
+        # Products may underflow.
+        total += float(factors.prod(axis=1).sum()) + TINY * len(factors)
     return min(1.0, total * ROOM)

@@ -41,7 +41,8 @@ class Sums:
 
     Args:
         mean: of the sum.
-        heavy, weights: the moves of the heavy terms, the heaviest first, and their w(p).
+        heavy, weights: the moves of the heavy terms, the heaviest first, and their w(p). Terms are the last axis, over
+            which `beyond` adds.
         skew: sums of (1/2 - p) move over the blocks of heavy terms.
         spread, spread_light: W as a quadratic form, of all terms and of the light ones.
         total: the sum of |move| over all terms.
@@ -49,9 +50,9 @@ class Sums:
     """
 
     mean: Float[Array, "B c"]
-    heavy: Float[Array, "B K c"]
+    heavy: Float[Array, "B c K"]
     weights: Float[Array, "B K"]
-    skew: Float[Array, "B blocks c"]
+    skew: Float[Array, "B c blocks"]
     spread: Float[Array, "B c c"]
     spread_light: Float[Array, "B c c"]
     total: Float[Array, "B c"]
@@ -67,14 +68,14 @@ class Sums:
         own = np.maximum(np.diagonal(spread, axis1=1, axis2=2), 2.0**-1000)
         order = (weighted * moves / own[:, None]).max(axis=2)
         chosen = np.argsort(-order, axis=1)[:, :HEAVY]
-        heavy = np.take_along_axis(moves, chosen[..., None], axis=1)
+        heavy = np.ascontiguousarray(np.take_along_axis(moves, chosen[..., None], axis=1).transpose(0, 2, 1))
         light = moves.copy()
         np.put_along_axis(light, chosen[..., None], 0.0, axis=1)
         return cls(
             mean=(first + chance * moves).sum(axis=1),
             heavy=heavy,
             weights=w[chosen, 0],
-            skew=_by_block((0.5 - p[chosen])[..., None] * heavy),
+            skew=_by_block((0.5 - p[chosen])[:, None] * heavy),
             spread=spread,
             spread_light=(w * light).transpose(0, 2, 1) @ light,
             total=np.abs(moves).sum(axis=1),
@@ -99,20 +100,23 @@ class Sums:
         p |move|, so several of them by the sum of |move| / 2 + (1/2 - p) move.
         """
         sizes = np.abs(G)
-        moves = self.heavy @ G
+        forms = G.transpose(0, 2, 1)
+        moves = forms @ self.heavy
         lost = 4 * (self.terms + G.shape[1] + 16) * UNIT * _times(self.total, sizes)
-        blocks = _by_block(self.weights[..., None] * moves**2) * ROOM
+        squares = moves * moves
+        squares *= self.weights[:, None]  # in place: a new array of this size costs more than the product
+        blocks = _by_block(squares) * ROOM
         # of the terms from each block on, and of the light ones alone
         rest = [self._variance(G, sizes)]
-        for i in range(blocks.shape[1] - 1, -1, -1):
-            rest.insert(0, rest[0] + blocks[:, i])
+        for i in range(blocks.shape[2] - 1, -1, -1):
+            rest.insert(0, rest[0] + blocks[..., i])
         tails = [np.sqrt(2 * log_inverse * ROOM * W) for W in rest]
-        halves, skews = _by_block(np.abs(moves, out=moves)) / 2, self.skew @ G
+        halves, skews = _by_block(np.abs(moves, out=moves)) / 2, forms @ self.skew
         found = []
         for sign in signs:
             least, reach = tails[0], lost
             for i, tail in enumerate(tails[1:]):
-                reach = reach + halves[:, i] + sign * skews[:, i]
+                reach = reach + halves[..., i] + sign * skews[..., i]
                 least = np.minimum(least, reach + tail)
             found.append(least * ROOM + TINY)
         return found
@@ -125,8 +129,8 @@ class Sums:
         return (found + 4 * (self.terms + G.shape[1] + 16) * UNIT * _times(deviations, sizes) ** 2) * ROOM
 
 
-def _by_block(x: Float[Array, "B K f"]) -> Float[Array, "B blocks f"]:
-    return np.add.reduceat(x, CUTS[x.shape[1] > CUTS], axis=1)
+def _by_block(x: Float[Array, "B f K"]) -> Float[Array, "B f blocks"]:
+    return np.add.reduceat(x, CUTS[x.shape[2] > CUTS], axis=2)
 
 
 def _times(x: Float[Array, "B c"], G: Float[Array, "B c f"]) -> Float[Array, "B f"]:

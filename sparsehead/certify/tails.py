@@ -54,19 +54,18 @@ class MostInputs(Mixture):
 
     @property
     def forms_at_once(self) -> int:
-        B, _, _, H, _ = self.X.shape
-        return max(1, NUMBERS_AT_ONCE // (B * H * HEAVY))
+        B, n, _, H, _ = self.X.shape
+        return max(1, NUMBERS_AT_ONCE // (B * H * min(n, HEAVY)))
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
         """About the largest theta that g . (m - c) falls below with probability `each` only.
 
-        If the denominator is nearly constant the sum is nearly normal, and one step of Newton's method from the root
-        for a normal sum is enough. Otherwise a bracket from the least value that a token has to 0 is narrowed.
+        If the denominator is nearly constant, the root for a normal sum is near enough. Otherwise a bracket from the
+        least value that a token has to 0 is narrowed.
         """
         B, H, k, f = g.shape
-        own, D = g.reshape(B * H, k, f), self.D.reshape(B * H, 1)
+        own = g.reshape(B * H, k, f)
         theta, steady = self._normal_anchors(own)
-        theta = theta + self._gain(self.by_head, own, theta) / D
         rest = ~steady
         if rest.any():
             theta[rest] = self._bracketed(rest, own[rest])

@@ -125,9 +125,11 @@ def verify(
 
 
 def _chances(p: float | int | Sequence[float], T: int) -> Float[Array, " T"]:
-    if isinstance(p, (int, float)):
-        p = [arguments.real("p", p)] * T
-    chance = np.asarray(p, dtype=np.float64)
+    values = [arguments.real("p", p)] * T if isinstance(p, (int, float)) else p
+    try:
+        chance = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        chance = np.empty(0)  # refused below
     if chance.shape != (T,) or not ((chance >= 0) & (chance <= 1)).all():
         raise DomainError(
             f"p is a probability from 0 to 1, or one for each of T={T} positions; got {arguments.shown(p)}."

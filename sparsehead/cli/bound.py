@@ -152,10 +152,10 @@ def show(console: Console, result: "Bound", floor: "Floor | None", slopes: dict[
     for name in others:
         proof = "" if FORMS[name].proven else ", not proven"
         proof += " (yours)" if name in result.own else ""
-        below = f", below 1 at {factor_text(result.factors[name])} times m" if name in result.factors else ""
-        console.print(
-            f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}{below}"
-        )
+        says = f"gap {number(result.gaps[name])}"
+        if name in result.factors:  # the gaps of vacuous forms hardly differ
+            says = f"vacuous, below 1 at {factor_text(result.factors[name])} times m"
+        console.print(f"  {name}{proof}: ln N {number(result.forms[name])}, {says}")
 
 
 def function_of(model: "Model") -> "SparseFunction | None":

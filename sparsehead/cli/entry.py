@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INTERRUPTED = 130
-KEEPS = ("law", "reproduce", "results", "lab")  # commands that write as they go
 
 
 def interruption(arguments: "list[str]") -> str:
     """Return the message after Ctrl-C: whether the finished work of the command in `arguments` is kept."""
     verb = next((text for text in arguments if not text.startswith("-")), "")
-    return f"interrupted; {'what was finished is kept' if verb in KEEPS else 'nothing was written'}."
+    writing = ("law", "reproduce", "results", "lab")  # commands that write as they go
+    return f"interrupted; {'what was finished is kept' if verb in writing else 'nothing was written'}."
 
 
 def main() -> None:

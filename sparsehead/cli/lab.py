@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from .._base.errors import DomainError
 from .._base.fields import option
+from .._base.files import shown_path
+from .output import Force
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +33,27 @@ def lab(
         list[Path] | None,
         typer.Option(help="A pretrained model for the Probe page; may be given several times."),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write Build, Cover and Check into this folder, as files that need no server, and end."
+        ),
+    ] = None,
+    function: Annotated[
+        list[str] | None,
+        typer.Option(help="With --export, a function for Build; may be given several times."),
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Serve the lab on this machine until Ctrl-C; the first line printed is its address, with a token."""
+    if export is None and (function or force):
+        raise DomainError("--function and --force are for --export FOLDER.")
+    if export is not None:
+        from ..lab.alone import export as write_pages
+
+        for path in write_pages(export, functions=function or (), force=force):
+            print(f"wrote {shown_path(path)}")
+        return
     from ..lab.server import serve
 
     serve(**vars(service), models=probe or ())

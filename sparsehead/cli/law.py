@@ -105,6 +105,8 @@ def _show(console: Console, found: "LawResult", chart: Path | None = None) -> No
         beside = ["" if at_T is None else str(at_T.m_guesses or "?"), "" if at_T is None else _bracket(at_T)]
         table.add_row(str(row.T), m80, _interval(row), str(row.trials), *beside[2 - len(floors) :], row.note)
     console.print(table)
+    if any(row.m80 is None for row in found.thresholds.values()):
+        console.print("-: the trials do not determine m_80; the note beside it says what is missing")
     if floor:
         console.print(
             "floor: with fewer independent samples no learner has the right positions among so many answers (a trial's "
@@ -123,6 +125,11 @@ def _show(console: Console, found: "LawResult", chart: Path | None = None) -> No
         low, high = ("?" if end is None else f"{end:.3g}" for end in fit.intervals["b"])
         aic = f"   AIC {fit.delta_aic:+.1f}" if found.best else ""
         console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]{aic}")
+    if (steep := found.steepness) is not None:
+        low, high = ("?" if end is None else f"{end:.2g}" for end in steep[1:])
+        console.print(
+            f"steepness: the share of solved trials has slope {steep[0]:.2g} [{low}, {high}] in ln m"
+        )
     if found.note:
         console.print(found.note)
     console.print(f"{found.seconds:.0f} s" + (f"; wrote {chart}" if chart else ""))

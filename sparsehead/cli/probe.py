@@ -56,6 +56,9 @@ def probe(
     page_heads: Annotated[
         str | None, typer.Option(help="Heads of --page, e.g. 0.3,5.11; default: the first by score.")
     ] = None,
+    atlas: Annotated[
+        bool, typer.Option("--atlas", help="Compare every form of the bound, for each layer and head.")
+    ] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -64,6 +67,8 @@ def probe(
         check_chart(chart, path, force=force)
     chosen = check_maps(page, path, sequence, page_heads, force=force)
     found_architecture = find_architecture(architecture)
+    if atlas and not asked.bounds:
+        raise DomainError("--atlas compares bounds; leave --no-bounds out.")
     screen(path, heads=asked.heads, pickle=asked.pickle, architecture=found_architecture)
     texts = None if text is None else read_texts(text)
     rows = None if queries is None else whole_numbers(queries, "--queries", "0,-1")
@@ -76,6 +81,8 @@ def probe(
             progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"), **vars(asked),
         )  # fmt: skip
     result = found.to_dict()
+    every = atlas_of(found) if atlas else {}
+    result |= every
     if chart is not None:
         from ..figures.heads import head_map
 
@@ -84,7 +91,49 @@ def probe(
     if page is not None:
         with emit_on_failure(result, as_json, lambda console: show(console, found, top, chart)):
             found.write_page(page, sequence=sequence, heads=chosen, force=force)
-    emit(result, as_json, lambda console: show(console, found, top, chart, page))
+
+    def print_all(console: Console) -> None:
+        show(console, found, top, chart, page)
+        if every:
+            show_atlas(console, every, top)
+
+    emit(result, as_json, print_all)
+
+
+def atlas_of(found: "Probe") -> dict[str, Any]:
+    """Return the atlas of each layer (head None) and each head as JSON values, and the proxies of the network."""
+    every = []
+    for layer in range(len(found.layer_bounds)):
+        heads = sorted(one.head for one in found.heads if one.layer == layer)
+        for head in (None, *heads):
+            every.append({"layer": layer, "head": head, **found.atlas(layer, head).to_dict()})
+    try:
+        return {"atlas": every, "proxies": found.proxies(), "proxies_note": ""}
+    except DomainError as missing:
+        return {"atlas": every, "proxies": None, "proxies_note": str(missing)}
+
+
+def show_atlas(console: Console, found: dict[str, Any], top: int) -> None:
+    """Print ln N of each form for the layers and for as many heads as the table above has, and the proxies."""
+    forms = list(dict.fromkeys(row["form"] for one in found["atlas"] for row in one["atlas"]))
+    table = Table("layer.head", *forms, "smallest proved, as m and T grow", box=None)
+    heads = [one for one in found["atlas"] if one["head"] is not None][: max(top, 0)]
+    for one in [one for one in found["atlas"] if one["head"] is None] + heads:
+        values = {row["form"]: row["log_covering"] for row in one["atlas"]}
+        shown = ["-" if values.get(name) is None else f"{values[name]:.2g}" for name in forms]
+        smallest = dict.fromkeys(point["smallest"] for point in one["growth"])
+        name = f"{one['layer']}.{'all' if one['head'] is None else one['head']}"
+        table.add_row(name, *shown, ", ".join(smallest))
+    console.print(table)
+    statuses = {row["form"]: row["status"] for one in found["atlas"] for row in one["atlas"]}
+    console.print(
+        "ln N by form: " + "; ".join(f"{name}: {status}" for name, status in statuses.items()) + "."
+    )
+    if found["proxies"] is None:
+        console.print(literal(f"no proxies of the network: {found['proxies_note']}"))
+    else:
+        listed = ", ".join(f"{name} {value:.4g}" for name, value in found["proxies"].items())
+        console.print(f"proxies of the network, which bound nothing: {listed}")
 
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:

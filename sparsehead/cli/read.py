@@ -67,8 +67,8 @@ def show(console: Console, reading: "Reading") -> None:
         table.add_row(f"x{t}{mark}", attention, f"{e.influence:.3f}", f"{e.flips:.3f}")
     console.print(table)
     console.print(
-        "* in the support; attention: mean weight; influence: of the function, exact; flips: share of "
-        "inputs whose label the flip changes"
+        "* in the support; attention: mean weight (-: not an attention model); influence: of the function, exact; "
+        "flips: share of inputs whose label the flip changes"
     )
     if (sentence := disagreement(reading.evidence, reading.support)) is not None:
         console.print(sentence)

@@ -12,7 +12,7 @@ from .output import AsJson, Force, emit
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """How `sparsehead.verify` is asked to prove."""
+    """Options of the proof, as for `sparsehead.verify`."""
 
     method: str | None = option(None, "exhaustive, patterns, branches or search; chosen by T if left out.")
     p: float | None = option(

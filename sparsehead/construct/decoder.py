@@ -14,8 +14,6 @@ import numpy as np
 from .._base.errors import DomainError
 from .._base.types import Array, Float, Shaped
 
-GUARD = 0.25  # share of each gap, on either side, that is kept flat: room for rounding inside the head
-
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
@@ -61,9 +59,10 @@ def plateaus(
         raise DomainError(
             f"the head's values overlap by {-gap:.3g} where the function changes; no decoder can separate them."
         )
-    start, stop = right + GUARD * gaps, left - GUARD * gaps
+    guard = 0.25  # share of each gap, on either side, that is kept flat: room for rounding inside the head
+    start, stop = right + guard * gaps, left - guard * gaps
     if flat < 1:
-        away, into = max(0.0, 2 * flat - 1) * GUARD * gaps, max(0.0, 1 - 2 * flat) / 2
+        away, into = max(0.0, 2 * flat - 1) * guard * gaps, max(0.0, 1 - 2 * flat) / 2
         start = right + away - into * (right - low[change])
         stop = left - away + into * (high[change + 1] - left)
     slope = (values[change + 1] - values[change]) / (stop - start)

@@ -1,4 +1,4 @@
-"""Which points lie within eps of each other, decided exactly.
+"""Decide exactly which points lie within eps of each other.
 
 A covering number jumps where a distance equals eps, and textbook examples put their distances exactly there. So
 every comparison D <= eps is made between the given rational numbers. Floats are only a filter: they decide a pair if

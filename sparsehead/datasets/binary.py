@@ -8,7 +8,6 @@ from .._base.types import Array, Shaped
 from .columns import Column
 
 Bits = Shaped[Array, " n"]
-MOST_CATEGORIES = 50  # in one column; each becomes a column of bits
 
 
 def bits_of(column: Column, *, cut: float | None, onehot: bool) -> dict[str, Bits]:
@@ -85,9 +84,10 @@ def check_complete(column: Column) -> None:
 def _one_bit_each(column: Column) -> dict[str, Bits]:
     values = _spelled(column)
     found = sorted(set(values))
-    if len(found) > MOST_CATEGORIES:
+    most = 50  # in one column; each becomes a column of bits
+    if len(found) > most:
         raise DomainError(
-            f"column {shown(column.name)} has {len(found)} values; one bit each is for at most {MOST_CATEGORIES}, so "
+            f"column {shown(column.name)} has {len(found)} values; one bit each is for at most {most}, so "
             "merge rare ones."
         )
     if len(found) < 2:

@@ -13,7 +13,6 @@ from .._base.errors import DomainError, ShapeError
 from .._base.types import Array, Shaped
 
 MOST_COLUMNS = 10_000  # training on more takes hours
-MOST_NAME = 200  # characters of a column's name
 NO_VALUE = {"", "na", "nan", "null", "<na>", "nat"}  # texts that mean a missing value, in lower case
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -85,14 +84,15 @@ def check_column_names(names: Iterable[Any]) -> None:
         raise DomainError("the table has no columns to learn from; at least one is needed beside the label.")
     if len(names) > MOST_COLUMNS:
         raise DomainError(f"the table has {len(names)} columns; at most {MOST_COLUMNS} are learned from.")
+    longest = 200  # characters of a column's name
     for number, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise DomainError(f"a column's name is a text; got {shown(name)}.")
         if not name.strip():
             raise DomainError(f"column {number} has no name; each needs one.")
-        if len(name) > MOST_NAME:
+        if len(name) > longest:
             raise DomainError(
-                f"the name of column {number} has {len(name)} characters; at most {MOST_NAME} are used."
+                f"the name of column {number} has {len(name)} characters; at most {longest} are used."
             )
         if "`" in name or not name.isprintable():
             raise DomainError(

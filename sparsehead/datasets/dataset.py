@@ -18,9 +18,6 @@ from .binary import bits_of, labels_of
 from .columns import Column, as_column, check_column_names, columns_of
 from .files import read_columns
 
-LEAST_ROWS = 20
-WORDS = ("maj", "atleast", "table", "true", "false")  # words with a meaning in formulas
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(WithCard):
@@ -73,7 +70,8 @@ class Dataset(WithCard):
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() and name not in WORDS else f"`{name}`"
+    words = ("maj", "atleast", "table", "true", "false")  # words with a meaning in formulas
+    return name if name.isidentifier() and name not in words else f"`{name}`"
 
 
 def dataset(
@@ -119,9 +117,10 @@ def dataset(
             raise ShapeError(
                 f"column {shown(column.name)} has {len(column.values)} rows and the label {len(label.values)}."
             )
-    if len(label.values) < LEAST_ROWS:
+    least_rows = 20
+    if len(label.values) < least_rows:
         raise DomainError(
-            f"the table has {len(label.values)} rows; at least {LEAST_ROWS} are needed to learn and to check."
+            f"the table has {len(label.values)} rows; at least {least_rows} are needed to learn and to check."
         )
     labels = labels_of(label, positive=None if positive is None else str(positive))
     bits = _all_bits(columns, _cuts(threshold, columns), _named("onehot", onehot, columns))

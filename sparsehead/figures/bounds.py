@@ -12,8 +12,6 @@ from .colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SHAPES, SKY
 from .encodings import by_name, linear_axis, log_axis
 from .theme import WIDTH, Chart, Panel, Rows, count, finish, named, need, number
 
-SERIES = (BLUE, GREY, GREEN, PURPLE, BLACK, RED, ORANGE, SKY)  # of forms, in their order
-
 
 def bound_chart(bound: Bound) -> Chart:
     """Draw the twelve largest items of a bound."""
@@ -86,7 +84,8 @@ def atlas_chart(atlas: Atlas) -> Chart:
         if value
     ]
     axes = list(dict.fromkeys(row["axis"] for row in growth))
-    colours = dict(zip(dict.fromkeys(row["form"] for row in growth), cycle(SERIES), strict=False))
+    palette = (BLUE, GREY, GREEN, PURPLE, BLACK, RED, ORANGE, SKY)  # of forms, in their order
+    colours = dict(zip(dict.fromkeys(row["form"] for row in growth), cycle(palette), strict=False))
     lines = [_growth_panel([row for row in growth if row["axis"] == axis], axis, colours) for axis in axes]
     missing = len(atlas.rows) - len(rows)
     smallest = next((row["form"] for row in rows if row["status"].startswith("proved")), "no form")

@@ -67,7 +67,10 @@ def _inverse(n: int, nats: float) -> float:
 
 
 def _given(target: Target, revealed: tuple[int, ...]) -> float:
-    """Return I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s)."""
+    """Return the information (nats) about the label in the hidden bits, given the revealed bits R.
+
+    I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s); the last entropy is that of the noise.
+    """
     seen = target.noisy(target.joint(revealed))
     return _entropy(seen) - _entropy(seen.sum(axis=1)) - _entropy(np.array([target.noise, 1 - target.noise]))
 
@@ -98,7 +101,7 @@ def _covariance_rate(pair: Float[Array, "2 2"]) -> float:
         q = 1 - q  # the other label, with which the covariance is c
 
     def slope(u: float) -> float:
-        """Return the derivative in u of the function in J, with L'(v) = p / (p + (1-p) e^-v)."""
+        """Return the derivative of u c - q L(u(1-q)) - (1-q) L(-u q) by u, where L'(v) = p / (p + (1-p) e^-v)."""
         one, zero = (p / (p + (1 - p) * math.exp(-v)) for v in (u * (1 - q), -u * q))
         return c - q * (1 - q) * (one - zero)
 

@@ -45,9 +45,6 @@ from .bracket import MOST_SAMPLES, ROUNDING, TAIL
 from .chances import binomial, likely_counts, log_choose, poisson
 from .target import Shared, Target, overlaps
 
-ROUNDED_UP = 0.2  # nats by which a sum of densities is rounded up at most, as long as 2^16 bins allow it
-UNLIKELY = math.log(1e12)  # sums outside a window of probability 1 - 2e-12 are left out
-
 
 def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tuple[int, ...]) -> float:
     """Return an upper bound on P_opt at m samples, with these roles revealed."""
@@ -70,7 +67,7 @@ def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tupl
 def _densities(
     clean: Float[Array, "seen 2"], model: Float[Array, "seen 2"], noise: float, tilt: float = 1.0
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Return the finite values of the term that one sample adds to i, and their probabilities.
+    """Return the finite values of one sample's term of i (see the docstring of this file), and their probabilities.
 
     Args:
         clean: P(pattern, label before noise) of the right function.
@@ -114,12 +111,14 @@ def sum_of(
     if spread < 1e-12:
         return np.array([m * float(values.max())]), np.full(1, chances.sum() ** m)
     slopes = np.geomspace(1e-3, 30, 60)[:, None] / spread
+    unlikely = math.log(1e12)  # sums outside a window of probability 1 - 2e-12 are left out
     high, low = (
-        float(((m * np.log((chances * np.exp(sign * slopes * (values - values.min()))).sum(axis=1)) + UNLIKELY)
+        float(((m * np.log((chances * np.exp(sign * slopes * (values - values.min()))).sum(axis=1)) + unlikely)
                / slopes[:, 0]).min()) for sign in (1, -1)
     )  # fmt: skip
     low, high = max(0.0, -low), min(high, m * spread)  # of the sum of values - min
-    bins = 2 ** min(16, max(10, math.ceil(math.log2(m * (high - low) / ROUNDED_UP + 4 * m))))
+    rounded_up = 0.2  # nats by which a sum of densities is rounded up at most, as long as 2^16 bins allow it
+    bins = 2 ** min(16, max(10, math.ceil(math.log2(m * (high - low) / rounded_up + 4 * m))))
     step = (high - low) / (bins - m - 2)
     index = np.ceil((values - values.min()) / step).astype(np.int64)
     one = np.bincount(index % bins, weights=chances, minlength=bins)
@@ -127,7 +126,7 @@ def sum_of(
     first = math.floor(low / step)
     at = np.arange(first, first + bins)
     excess = index * step - (values - values.min())  # what rounding adds to a draw, in [0, step)
-    added = m * float((chances * excess).sum() / chances.sum()) - step * math.sqrt(m * UNLIKELY / 2)
+    added = m * float((chances * excess).sum() / chances.sum()) - step * math.sqrt(m * unlikely / 2)
     return at * step + m * float(values.min()) - max(0.0, added), np.maximum(0.0, power[at % bins])
 
 
@@ -140,7 +139,10 @@ def _power(z: Shaped[Array, " n"], m: int) -> Shaped[Array, " n"]:
 
 
 def _one_hidden(target: Target, T: int, m: int, guesses: int, revealed: tuple[int, ...]) -> float:
-    """Return E min(1, guesses/(1+X)), summed over n_1 and n_0; omitted cases count as success."""
+    """Return E min(1, guesses/(1+X)) for one hidden role; X is the number of wrong columns that fit all samples.
+
+    Cases (n_1, n_0) too unlikely to be summed count as success.
+    """
     (hidden,) = {*range(target.s)} - {*revealed}
     values = np.array(target.values)
     decides = values != values[np.arange(2**target.s) ^ (1 << hidden)]
@@ -183,7 +185,10 @@ def missed(target: Target, *, T: int, m: int, guesses: int, enough: float | None
 
 
 def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> float:
-    """Return E min(1, factor n e^-i) for the wrong functions that share these positions, at the best a of a few."""
+    """Return the union bound E min(1, factor n e^-i) for the n wrong functions that share these positions.
+
+    It holds for every exponent a in i (see the docstring of this file); the smallest value for a few a is returned.
+    """
     clean, wrong = target.joint(shared.right), target.joint(shared.wrong)
     found = math.inf
     for tilt in (1.0, 0.85, 0.7, 0.55) if target.noise else (1.0,):

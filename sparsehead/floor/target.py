@@ -17,9 +17,6 @@ from .._base.types import Array, Float
 from ..functions import SparseFunction, labels
 from ..functions.tables import assignments, ones
 
-MOST_BITS = 8  # of symmetric functions; beyond, tables and sums grow as 2^s
-MOST_ROLES = 4  # of others: symmetries and overlaps are listed
-
 
 @dataclass(frozen=True)
 class Target:
@@ -124,20 +121,22 @@ def target_of(function: str | SparseFunction, *, s: int | None, p: float, noise:
         raise DomainError(
             f"floors are for noise from 0 to below 1/2, where labels say something; got {noise}."
         )
+    most_bits = 8  # of symmetric functions; beyond, tables and sums grow as 2^s
     if isinstance(function, SparseFunction):
         values = tuple(function.values.tolist())
     else:
         if s is None or s < 1:
             raise DomainError(f"the floor of {function!r} needs the number of positions s >= 1; got {s}.")
-        values = tuple(labels(function, s)[ones(min(s, MOST_BITS + 1))].astype(int).tolist())
+        values = tuple(labels(function, s)[ones(min(s, most_bits + 1))].astype(int).tolist())
     found = Target(values, p, noise)
     if found.s < 1:
         raise DomainError("a constant has no positions that could be identified.")
-    most = MOST_BITS if found.by_count is not None else MOST_ROLES
+    most_roles = 4  # of others: symmetries and overlaps are listed
+    most = most_bits if found.by_count is not None else most_roles
     if found.s > most:
         raise DomainError(
-            f"floors are computed for at most {MOST_BITS} positions if only the number of ones matters, else for "
-            f"{MOST_ROLES}; this function reads {found.s}."
+            f"floors are computed for at most {most_bits} positions if only the number of ones matters, else for "
+            f"{most_roles}; this function reads {found.s}."
         )
     return found
 

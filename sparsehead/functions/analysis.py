@@ -82,7 +82,8 @@ def influences(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " s"]:
     """Return for each relevant position the probability, in (0, 1], that flipping this Bernoulli(p) bit changes f.
 
     At p = 1/2 it equals the sum of coefficient(S)^2 over the sets S that contain the position, where coefficient(S) is
-    the mean of (-1)^{f(b) + sum_{i in S} b_i} over all b.
+    the mean of (-1)^{f(b) + sum_{i in S} b_i} over all b. Their sum is the average sensitivity.
+    Paper: head-sensitivity
     """
     on = ones(f.s).astype(np.int64)
     weights = p**on * (1 - p) ** (f.s - on)

@@ -39,7 +39,7 @@ def _sets(f: SparseFunction, p: float) -> list[int]:
 def globality(f: SparseFunction, *, p: float = 0.5) -> int:
     """Return the least number of positions whose bits together carry information on the label; 0 for constants.
 
-    Source: Abbe et al., arXiv 2406.06467, for a fixed function of s bits.
+    Source: Abbe et al., arXiv 2406.06467, for a fixed function of s bits.   Paper: difficulty-order
 
     >>> from sparsehead.functions import parse
     >>> [globality(parse(text, T=3)) for text in ("x0 & x1 & x2", "x0 ^ x1 ^ x2")]

@@ -11,8 +11,6 @@ from .._base.rng import stream
 from .._base.types import Array, Int, Shaped
 from . import EXPLAINED, check_bits
 
-MAX_FREE = 16  # free dimensions of a linear system whose solutions are listed
-
 Bits = Shaped[Array, "m T"]
 Support = tuple[int, ...]
 
@@ -93,10 +91,11 @@ def _parities(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) ->
     stored = math.comb(T, s // 2)
     # One array operation tries every last position; a loop runs over the others, at about 1000 steps a turn.
     work = math.comb(T, half) + 1000 * math.comb(T, half - 1)
+    most_free = 16  # free dimensions of a linear system whose solutions are listed
     # Up to 10^8 steps (a second or two) comparing is faster than elimination.
-    if max(stored, work) > 10**8 and m >= T - MAX_FREE:
+    if max(stored, work) > 10**8 and m >= T - most_free:
         base, free = _solve(bits, truth)
-        if len(free) <= MAX_FREE:
+        if len(free) <= most_free:
             return _light_solutions(base, free, s)
     # 2 10^7 hashes take 160 MB, and as much again to sort them; 10^10 comparisons take two or three minutes.
     if stored > 2 * 10**7 or work > 10**10:

@@ -111,19 +111,17 @@ def random_function(*, T: int, s: int, rng: np.random.Generator) -> SparseFuncti
     return junta(random_support(T=T, s=s, rng=rng), T=T, rng=rng)
 
 
-LABELS: dict[str, Callable[[Shaped[Array, " n"], int], Shaped[Array, " n"]]] = {
-    "and": lambda count, s: count == s,
-    "or": lambda count, s: count > 0,
-    "parity": lambda count, s: count % 2 == 1,
-    "majority": lambda count, s: 2 * count > s,
-}
-
-
 def labels(name: str, s: int) -> Shaped[Array, " n"]:
     """Return for each number 0 .. s of ones among s bits whether the function of the family `name` is 1."""
-    if name not in LABELS:
-        raise DomainError(f"kind is one of {', '.join(LABELS)}, got {name!r}.")
-    return LABELS[name](np.arange(s + 1), s)
+    by_count: dict[str, Callable[[Shaped[Array, " n"], int], Shaped[Array, " n"]]] = {
+        "and": lambda count, s: count == s,
+        "or": lambda count, s: count > 0,
+        "parity": lambda count, s: count % 2 == 1,
+        "majority": lambda count, s: 2 * count > s,
+    }
+    if name not in by_count:
+        raise DomainError(f"kind is one of {', '.join(by_count)}, got {name!r}.")
+    return by_count[name](np.arange(s + 1), s)
 
 
 def _labelled(name: str, support: Positions, T: int) -> SparseFunction:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from .tables import assignments, check_bits, check_s, relevant, restrict
 
 # Maps rows of bits to one label per row: the interface of a `SparseFunction`, a trained model and a user's function.
 Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
-
-MOST_SHOWN = 300  # characters; a repr does not show a longer expression
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +41,7 @@ class SparseFunction(WithCard):
     T: int
     support: tuple[int, ...]
     table: tuple[int, ...]
+    _longest: ClassVar[int] = 300  # characters; a repr does not show a longer expression
 
     def __post_init__(self) -> None:
         whole("T", self.T)
@@ -82,7 +81,7 @@ class SparseFunction(WithCard):
 
     def __repr__(self) -> str:
         text = f"parse({str(self)!r}, T={self.T})"
-        if len(text) <= MOST_SHOWN:
+        if len(text) <= self._longest:
             return text
         return f"<SparseFunction of T={self.T} bits, s={self.s}; str(f) has the expression, {len(text)} characters>"
 
@@ -99,7 +98,7 @@ class SparseFunction(WithCard):
     def _card(self) -> Card:
         facts = {"T": self.T, "s": self.s, "support": ", ".join(map(str, self.support))}
         table = self.to_frame() if self.s <= 6 else None
-        return Card("Sparse function", [clipped(str(self), MOST_SHOWN)], facts, table)
+        return Card("Sparse function", [clipped(str(self), self._longest)], facts, table)
 
 
 def from_table(

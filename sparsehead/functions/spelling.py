@@ -3,14 +3,17 @@
 x2 & x5          one term, or x2 | x5, or at least k of some literals: atleast(k, ...), maj(...)
 x2 ^ x5          parity
 x2 & x5 | !x7    an OR of ANDs, an AND of ORs, or a xor of ANDs
+maj(..) ^ x12    such forms of different variables, joined by one operator
 table(0x1ee, ..) bit j of the number is entry j of the table: only if the other forms need too many terms
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from .._base.types import Array, Shaped
+from .decompose import decompose
 from .minimise import Cube, cubes, shortest_cubes
 from .tables import halves, moebius, ones
 
@@ -25,7 +28,7 @@ def spell(support: Sequence[int], table: Shaped[Array, " N"]) -> str:
     if short:
         return short
     forms = [_or_of_ands(support, table), _and_of_ors(support, table)]
-    forms += [_xor_of_ands(support, table), _symmetric(support, table)]
+    forms += [_xor_of_ands(support, table), _symmetric(support, table), _composed(support, table)]
     readable = [form for form in forms if form is not None]
     return min(readable, key=len) if readable else _table(support, table)
 
@@ -151,6 +154,33 @@ def _symmetric(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None
     changes = [int(k) for k in np.flatnonzero(np.diff(by_count)) + 1]
     terms = [f"atleast({k}, {_names(support)})" for k in changes]
     return _xor((["1"] if by_count[0] else []) + terms)
+
+
+def _composed(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    """Return forms of parts that read different variables, joined by the operator that joins the parts; else None."""
+    found = decompose(table)
+    if found is None:
+        return None
+    operator, parts = found
+    forms = [spell([support[i] for i in inside], part) for inside, part in parts]
+    if operator == "^":  # two negated parts are the same as two that are not
+        others = [spell([support[i] for i in inside], 1 - part) for inside, part in parts]
+        gains = [len(form) - len(other) for form, other in zip(forms, others, strict=True)]
+        order = sorted(range(len(parts)), key=gains.__getitem__, reverse=True)
+        for i, j in zip(order[::2], order[1::2], strict=False):
+            if gains[i] + gains[j] > 0:
+                forms[i], forms[j] = others[i], others[j]
+    return f" {operator} ".join(
+        f"({form})" if _loosest(form) < "|^&".index(operator) else form for form in forms
+    )
+
+
+def _loosest(form: str) -> int:
+    """Return the position in "|^&" of the operator outside all parentheses that binds least; 3 without an operator."""
+    outside = re.sub(r"\([^()]*\)", "", form)
+    while "(" in outside:
+        outside = re.sub(r"\([^()]*\)", "", outside)
+    return min(("|^&".index(sign) for sign in outside if sign in "|^&"), default=3)
 
 
 def _table(support: Sequence[int], table: Shaped[Array, " N"]) -> str:

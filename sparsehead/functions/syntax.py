@@ -14,18 +14,16 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from .._base.errors import ParseError
 from .evaluate import Node, binary, unary
 
-MAX_CHARS = 100_000  # without the digits of table(0x...), which grow as 2^s
-OPERATOR = '"&" (and), "^" (xor), "|" (or)'
-
 
 def read(text: str) -> Node | tuple[str, list[Node]]:
     """Return the tree of an expression; for table(0x1e, x2, x5) return its digits and its variables."""
     if not text.strip():
         raise ParseError("the expression is empty; write for example x2 & x5 & x11.")
     length = len(re.sub(r"0x[0-9a-fA-F]+", "", text))
-    if length > MAX_CHARS:
+    longest = 100_000  # without the digits of table(0x...), which grow as 2^s
+    if length > longest:
         raise ParseError(
-            f"the expression has {length:,} characters, at most {MAX_CHARS:,} are allowed; "
+            f"the expression has {length:,} characters, at most {longest:,} are allowed; "
             "give a truth table to from_table instead."
         )
     try:
@@ -152,10 +150,11 @@ def _wanted(expected: set[str], inside: bool) -> str:
         return "a whole number k, as in atleast(2, x1, x5, x7)"
     if "HEX" in expected:
         return "the table in hexadecimal, as in table(0x6, x2, x5)"
+    operator = '"&" (and), "^" (xor), "|" (or)'
     if "_AND" in expected:
-        return OPERATOR + (' or ")"' if inside else "")
+        return operator + (' or ")"' if inside else "")
     names = {"LPAR": '"("', "RPAR": '")"', "COMMA": '","'}
-    return " or ".join(sorted(names[name] for name in expected if name in names)) or f"{OPERATOR} or the end"
+    return " or ".join(sorted(names[name] for name in expected if name in names)) or f"{operator} or the end"
 
 
 def _unclosed(text: str) -> int | None:

@@ -20,7 +20,6 @@ from .tables import ones
 __all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
 
 CHUNK = 2**24  # random bytes drawn at once while sampling
-MAX_DRAWS = 200  # training sets drawn in search of an unambiguous one before giving up
 
 Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, uint8
 
@@ -138,13 +137,14 @@ class Task(ShortRepr, WithCard):
     ) -> tuple[Sample, int | None]:
         """Return `training_set`, and the number of sets drawn; None if uniqueness was not tested."""
         family = kind(self.f) if unique else None
-        for draws in range(1, MAX_DRAWS + 1):
+        most_draws = 200  # training sets drawn in search of an unambiguous one before giving up
+        for draws in range(1, most_draws + 1):
             bits, clean = self._clean(m, rng)
             if family is None or len(explanations(bits, clean, self.f.s, family)) == 1:
                 return (self._seen(bits, rng), self._noisy(clean, rng)), None if family is None else draws
         raise DomainError(
             f"m={m} samples did not single out the {self.f.s} positions of {self.f} among T={self.f.T} in "
-            f"{MAX_DRAWS} draws; use a larger m (the choice of positions has "
+            f"{most_draws} draws; use a larger m (the choice of positions has "
             f"{math.log2(math.comb(self.f.T, self.f.s)):.0f} bits)."
         )
 

@@ -148,7 +148,7 @@ def block(X: Float[Array, "n d"], layer: Layer, *, attends_cls: bool = True) -> 
 def finish_attention(
     X: Float[Array, "n d"], mixed: list[Float[Array, "n v"]], layer: Layer
 ) -> Float[Array, "n d"]:
-    """Return U, given the mixed values A_h (Z W_V + b_V) of each head."""
+    """Return U, the output of the attention before the MLP, given the mixed values A_h (Z W_V + b_V) of each head."""
     sigma = activation(layer.sigma)
     U = sum(sigma(M) @ W_C for M, W_C in zip(mixed, layer.W_C, strict=True))
     U = U + (0 if layer.b_C is None else layer.b_C) + (X if layer.residual else 0)

@@ -7,13 +7,15 @@ ratio of two sums, given by matrix products:
     numerator   = sum_t e_{t,0} V_{t,0} + e_c V_c + B (e_1 V_1 - e_0 V_0)
     denominator = sum_t e_{t,0} + e_c + B (e_1 - e_0).
 
-Columns in which both bits agree are left out of the product. If only linear maps follow the heads up to the next
+Columns in which both bits agree are left out of the product. Where that denominator is a small difference of large
+sums, each head counts from the bit with the smaller weight instead, in a product twice as wide in which all weights are
+added. If only linear maps follow the heads up to the next
 activation, these maps are multiplied together once, so that no vector of length d is formed per input. `Model.__call__`
-evaluates models of more than one layer, and inputs that would lose precision here: those whose denominator is a small
-difference of large sums, or so small that its terms may be subnormal.
+evaluates models of more than one layer, and inputs whose denominator is so small that its terms may be subnormal.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -21,10 +23,6 @@ from .._base.types import Array, Float, Shaped
 from .block import finish_attention, finish_mlp
 from .heads import activation
 from .model import Model
-
-CHUNK = 2**23  # bits held as float64 at once: 64 MB
-DIGITS_LOST = 1e-4  # least ratio of a denominator to the sums behind it
-SMALLEST = 1e-200  # least denominator; weights below 1e-308 have few digits
 
 Outputs = Callable[[Shaped[Array, "n T"]], Float[Array, " n"]]
 
@@ -44,16 +42,21 @@ class _OneLayer:
         with np.errstate(over="ignore", invalid="ignore"):
             e = np.exp(scores - shift)[..., None]
             parts = np.concatenate([e * values, e], axis=-1)
+        self.parts = parts
         n, _, self.H, self.width = parts.shape
         zero, one = (parts[:-1, b].reshape(n - 1, -1) for b in (0, 1))
         self.base = parts[-1, 0].reshape(-1) + zero.sum(axis=0)
         self.moved = np.flatnonzero((one != zero).any(axis=0))
         self.change = one[:, self.moved] - zero[:, self.moved]
-        self.least = np.maximum(SMALLEST, DIGITS_LOST * self.base.reshape(self.H, self.width)[:, -1])
+        digits_lost = 1e-4  # least ratio of a denominator to the sums behind it
+        self.least_denominator = 1e-200  # weights below 1e-308 have few digits
+        whole = self.base.reshape(self.H, self.width)[:, -1]
+        self.least = np.maximum(self.least_denominator, digits_lost * whole)
         self.tail = _short_tail(model) or _whole_tail(model)
 
     def __call__(self, bits: Shaped[Array, "n T"]) -> Float[Array, " n"]:
-        rows = max(1, CHUNK // self.model.T)
+        numbers_at_once = 2**23  # bits held as float64 at once: 64 MB
+        rows = max(1, numbers_at_once // self.model.T)
         parts = [self._outputs(bits[i : i + rows]) for i in range(0, len(bits), rows)]
         return np.concatenate(parts) if parts else np.empty(0)
 
@@ -64,11 +67,30 @@ class _OneLayer:
         total = sums[..., -1]
         # Written so that NaN counts as too small.
         small = ~(total >= self.least).all(axis=1)
+        if small.any():
+            sums[small] = self._added(bits[small])
+            small[small] = ~(total[small] >= self.least_denominator).all(axis=1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             outputs = self.tail(sums[..., :-1] / total[..., None])
         if small.any():
             outputs[small] = self.model(bits[small])
         return outputs
+
+    def _added(self, bits: Shaped[Array, "n T"]) -> Float[Array, "n H width"]:
+        """Return the sums without subtracting weights."""
+        base, raised = self._from_lighter_bits
+        return (np.hstack([bits, 1 - bits]).astype(np.float64) @ raised + base).reshape(
+            -1, self.H, self.width
+        )
+
+    @cached_property
+    def _from_lighter_bits(self) -> tuple[Float[Array, " c"], Float[Array, "rows c"]]:
+        """Return the sums if each bit had its smaller weight, and what is added by a bit of 1, and by one of 0."""
+        zero, one = self.parts[:-1, 0], self.parts[:-1, 1]
+        up = one[..., -1:] > zero[..., -1:]
+        raised = np.concatenate([np.where(up, one - zero, 0.0), np.where(up, 0.0, zero - one)])
+        base = self.parts[-1, 0] + np.where(up, zero, one).sum(axis=0)
+        return base.reshape(-1), raised.reshape(len(raised), -1)
 
 
 Tail = Callable[[Float[Array, "n H v"]], Float[Array, " n"]]

@@ -55,20 +55,18 @@ def gelu_tanh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * (x * x * x))))
 
 
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "identity": lambda x: x,
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": gelu,
-    "tanh": np.tanh,
-    "gelu_tanh": gelu_tanh,
-}
-
-
 def activation(name: str) -> Callable[[Array], Array]:
     """Return the activation sigma of this name; all satisfy sigma(0) = 0."""
-    if name not in ACTIVATIONS:
-        raise DomainError(f"activation {name!r} is unknown; the activations are {', '.join(ACTIVATIONS)}.")
-    return ACTIVATIONS[name]
+    known: dict[str, Callable[[Array], Array]] = {
+        "identity": lambda x: x,
+        "relu": lambda x: np.maximum(x, 0),
+        "gelu": gelu,
+        "tanh": np.tanh,
+        "gelu_tanh": gelu_tanh,
+    }
+    if name not in known:
+        raise DomainError(f"activation {name!r} is unknown; the activations are {', '.join(known)}.")
+    return known[name]
 
 
 def attention_head(

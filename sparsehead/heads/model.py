@@ -217,12 +217,7 @@ class Model(WithChart):
         its mixed value is 0 before sigma and W_C, and sigma(0) = 0.
         """
         _, values = self.cls_tables()
-        on = np.pad(bits, ((0, 0), (0, 1)))[:, None, :]  # [CLS] has no bit; both its entries agree
-        mixed = [
-            token_mix(A[:, h] * (1 - on[:, 0]), values[:, 0, h])
-            + token_mix(A[:, h] * on[:, 0], values[:, 1, h])
-            for h in range(self.H)
-        ]
+        mixed = [mix_bits(bits, A[:, h], values[:, :, h]) for h in range(self.H)]
         X = np.broadcast_to(self.encoding.cls, (len(bits), self.d))
         return finish_mlp(finish_attention(X, mixed, self.layers[0]), self.layers[0])
 
@@ -256,6 +251,14 @@ class Model(WithChart):
         rows = max(1, CHUNK // (self.H * (self.T + 1) + self.d))
         parts = [evaluate(checked[i : i + rows]) for i in range(0, len(checked), rows)]
         return np.concatenate(parts) if parts else np.empty((0, *shape))
+
+
+def mix_bits(
+    bits: Int[Array, "n T"], A: Float[Array, "n tokens"], values: Float[Array, "tokens 2 v"]
+) -> Float[Array, "n v"]:
+    """Return what one head of a one-layer model mixes with the weights A, given its values from `cls_tables`."""
+    ones = A * np.pad(bits.astype(np.float64), ((0, 0), (0, 1)))  # [CLS] has no bit; both its entries agree
+    return token_mix(A - ones, values[:, 0]) + token_mix(ones, values[:, 1])
 
 
 def parts_of(part: Any, where: str = "") -> list[tuple[str, Any]]:

@@ -31,9 +31,7 @@ from .model import Dense, Model, arrays_of, parts_of
 SCHEMA = 2
 HEADER = "sparsehead"
 SUM = "sparsehead_sha256"
-PARTS: dict[str, type] = {c.__name__: c for c in (Model, Encoding, Layer, LayerNorm, Mlp, Dense)}
 MOST_HEADER = 2**24  # bytes; a model of a hundred layers has a header of 10^5
-COPIES = 4  # the file, its tensors, and these in float64
 
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
@@ -123,7 +121,7 @@ def as_model(model: Any, *, hint: str) -> Model:
 
 
 def seal(raw: bytes) -> bytes:
-    """Return a safetensors file with its checksum filled in, which are the same bytes if the checksum was correct.
+    """Return the bytes of a safetensors file with the checksum filled in; unchanged bytes if it was correct.
 
     Return b"" if the file has no checksum field, or more than one.
     """
@@ -138,6 +136,7 @@ def seal(raw: bytes) -> bytes:
 def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
     """Return a safetensors file's bytes and its header's metadata; raise if its size differs from the header's."""
     damaged = f"{shown_path(path)} is damaged or not a safetensors file"
+    copies = 4  # the file, its tensors, and these in float64
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -160,9 +159,9 @@ def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
             if 8 + n + end != size:
                 raise FileError(f"{damaged}: it announces {8 + n + end} bytes and has {size}.")
             limit = available()
-            if limit is not None and COPIES * size > limit:
+            if limit is not None and copies * size > limit:
                 raise TooLarge(
-                    f"loading {shown_path(path)} needs about {text_of(COPIES * size)} of memory, "
+                    f"loading {shown_path(path)} needs about {text_of(copies * size)} of memory, "
                     f"{text_of(limit)} are available."
                 )
             return start + header + file.read(), metadata
@@ -247,9 +246,10 @@ def _unpack(node: dict[str, Any], tensors: dict[str, Array], used: set[str]) -> 
     if "tensor" in node:
         used.add(node["tensor"])
         return tensors[node["tensor"]].astype(np.float64)
+    parts: dict[str, type] = {c.__name__: c for c in (Model, Encoding, Layer, LayerNorm, Mlp, Dense)}
     if "part" in node:
         values = {name: _unpack(child, tensors, used) for name, child in node["fields"].items()}
-        kind = PARTS[node["part"]]
+        kind = parts[node["part"]]
         kinds = {part.name: part for part in fields(kind)}
         return kind(**{name: _scalar(kinds[name], value) for name, value in values.items()})
     if "tuple" in node:

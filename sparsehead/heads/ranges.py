@@ -30,10 +30,6 @@ from .._base.types import Array, Bool, Float, Int, Shaped
 from ..functions import assignments
 from .heads import additions
 
-CHUNK = 2**22  # patterns x tokens handled at once
-ROUNDS = 200  # Newton's iteration converges superlinearly; this many rounds are never needed
-UNDERFLOW = 1e-250  # the smallest total weight, relative to the largest one, that is still divided by
-
 
 @dataclass(frozen=True, eq=False)
 class Choices:
@@ -72,7 +68,8 @@ def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
     """
     patterns = assignments(len(choices.support))
     parts = [solve(choices, part, largest=largest) for part in chunks(choices, patterns)]
-    if not all((total >= UNDERFLOW).all() for _, _, total in parts):
+    underflow = 1e-250  # the smallest total weight, relative to the largest one, that is still divided by
+    if not all((total >= underflow).all() for _, _, total in parts):
         raise DomainError(
             "the scores of this head spread over more than 575 = ln(1e250), or are not finite: some inputs' "
             "weights underflow in float64, and their range cannot be computed."
@@ -82,7 +79,8 @@ def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
 
 def chunks(choices: Choices, patterns: Shaped[Array, "m s"]) -> list[Shaped[Array, "m s"]]:
     """Return the patterns in parts, so small that an array of a part's patterns x tokens fits into memory."""
-    rows = max(1, CHUNK // len(choices.weights))
+    numbers_at_once = 2**22  # patterns x tokens handled at once
+    rows = max(1, numbers_at_once // len(choices.weights))
     return [patterns[i : i + rows] for i in range(0, len(patterns), rows)]
 
 
@@ -121,7 +119,8 @@ def solve(
     ones = np.zeros((len(patterns), len(free)), dtype=bool)
     least = np.full(len(patterns), np.inf)
     step, lift = resolution(choices), 0.0
-    for _ in range(ROUNDS):
+    rounds = 200  # Newton's iteration converges superlinearly; this many rounds are never needed
+    for _ in range(rounds):
         at = theta[:, None] + lift
         w0, w1 = (np.where(v[free, b] > at, heavy[free, b], light[free, b]) for b in (0, 1))
         picked = np.zeros_like(ones)

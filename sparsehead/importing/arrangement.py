@@ -15,7 +15,7 @@ from .stack import NoModel, Stack
 
 @dataclass(frozen=True)
 class Arrangement:
-    """How T bits become token ids: `before`, then bits[0] or bits[1] for each bit 0 or 1, then `after`.
+    """The map from T bits to token ids: `before`, then bits[0] or bits[1] for each bit 0 or 1, then `after`.
 
     The output is read at the token with index `at`.
     """

@@ -20,8 +20,6 @@ from .tracr import is_tracr, run_tracr, tracr_model
 if TYPE_CHECKING:
     from torch import nn
 
-FARTHEST = 1e-12  # a Model may be this far from the module in float64, relative to the largest output or to 1
-
 
 def from_torch(
     module: "nn.Module | Mapping[str, Any]",
@@ -266,7 +264,9 @@ def _measured(model: Model, run: Run) -> Model:
     theirs: Float[Array, " n"] = run(bits)
     ours = model(bits)
     distance = float(np.abs(ours - theirs).max())
-    if not distance <= FARTHEST * max(1.0, float(np.abs(theirs).max())):
+    # a Model may be this far from the module in float64, relative to the largest output or to 1
+    farthest = 1e-12
+    if not distance <= farthest * max(1.0, float(np.abs(theirs).max())):
         raise NoModel(f"the Model with its weights differs from it by {distance:.2g}")
     model.meta.update(distance=distance, inputs_compared=len(bits))
     return model

@@ -10,13 +10,6 @@ from ..capacity.state_dicts import attention_layers
 from ..heads.block import Layer, LayerNorm, Mlp
 from .stack import Block, NoModel, Stack
 
-KNOWN = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
-ACTIVATIONS = {
-    "relu": (torch.relu, nn.functional.relu, nn.ReLU),
-    "gelu": (nn.functional.gelu, nn.GELU),
-    "tanh": (torch.tanh, nn.functional.tanh, nn.Tanh),
-}
-
 
 def arrays(module: nn.Module) -> dict[str, Array]:
     """Return the state dict as float64 arrays."""
@@ -24,17 +17,17 @@ def arrays(module: nn.Module) -> dict[str, Array]:
 
 
 def attention_of(module: nn.Module) -> nn.MultiheadAttention | None:
-    """Return the first attention layer of one of the KNOWN modules; None for other modules."""
+    """Return the first attention layer of a module of torch; None for other modules."""
     if isinstance(module, nn.MultiheadAttention):
         return module
     return next((m for m in module.modules() if isinstance(m, nn.MultiheadAttention)), None)
 
 
 def stack_of(module: nn.Module) -> Stack:
-    """Return the blocks of one of the KNOWN modules.
+    """Return the blocks of an attention layer, an encoder layer or an encoder of torch.
 
     Raises:
-        NoModel: the module is not KNOWN, or has a part that no Model has.
+        NoModel: the module is none of these, or has a part that no Model has.
     """
     if isinstance(module, nn.MultiheadAttention):
         return Stack((Block(_heads(module), residual=False),))
@@ -43,7 +36,8 @@ def stack_of(module: nn.Module) -> Stack:
     if isinstance(module, nn.TransformerEncoder):
         final = None if module.norm is None else norm_of(module.norm)
         return Stack(tuple(_block(layer) for layer in module.layers), final_norm=final)
-    names = ", ".join(f"nn.{kind.__name__}" for kind in KNOWN)
+    known = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
+    names = ", ".join(f"nn.{kind.__name__}" for kind in known)
     raise NoModel(f"{type(module).__name__} is not one of {names}; it is run as it is")
 
 
@@ -88,9 +82,12 @@ def activation_name(found: Any) -> str:
     """Return the name that `Model` uses for an activation of torch."""
     if isinstance(found, nn.GELU) and found.approximate == "tanh":
         return "gelu_tanh"
-    for name, known in ACTIVATIONS.items():
+    spellings = {
+        "relu": (torch.relu, nn.functional.relu, nn.ReLU),
+        "gelu": (nn.functional.gelu, nn.GELU),
+        "tanh": (torch.tanh, nn.functional.tanh, nn.Tanh),
+    }
+    for name, known in spellings.items():
         if any(found is one or (isinstance(one, type) and isinstance(found, one)) for one in known):
             return name
-    raise NoModel(
-        f"its activation {getattr(found, '__name__', found)} is not one of {', '.join(ACTIVATIONS)}"
-    )
+    raise NoModel(f"its activation {getattr(found, '__name__', found)} is not one of {', '.join(spellings)}")

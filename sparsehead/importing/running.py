@@ -21,8 +21,6 @@ from .arrangement import Arrangement
 from .network import Network, Run
 from .stack import Readout
 
-INPUTS_AT_ONCE = 512  # a language model's logits of 512 short inputs are below a gigabyte
-
 
 def copied(module: nn.Module, *, double: bool = False) -> nn.Module:
     """Return a copy of the module in evaluation mode, in float64 if `double`."""
@@ -37,8 +35,9 @@ def run_by_rows(ask: Callable[[Int[Array, "n T"]], Any], source: str) -> Run:
     """Return a function that calls `ask` on a few hundred inputs at a time and turns its errors into a DomainError."""
 
     def run(bits: Int[Array, "n T"]) -> Array:
+        inputs_at_once = 512  # a language model's logits of 512 short inputs are below a gigabyte
         return np.concatenate(
-            [_numbers(ask, bits[i : i + INPUTS_AT_ONCE], source) for i in range(0, len(bits), INPUTS_AT_ONCE)]
+            [_numbers(ask, bits[i : i + inputs_at_once], source) for i in range(0, len(bits), inputs_at_once)]
         )
 
     return run

@@ -14,14 +14,6 @@ from .arrangement import Arrangement, TokenModel
 from .modules import arrays
 from .stack import Block, NoModel, Readout, Stack
 
-# The names of transformers and TransformerLens, and ours.
-ACTIVATIONS = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "tanh": "tanh",
-    **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), "gelu_tanh"),
-}
-
 
 def is_hooked(module: Any) -> bool:
     """Return whether `module` is a HookedTransformer of TransformerLens."""
@@ -78,9 +70,16 @@ def _norm(state: dict[str, Array], name: str, eps: float) -> LayerNorm:
 
 
 def _known_activation(name: Any) -> str:
-    if name not in ACTIVATIONS:
-        raise NoModel(f"its activation {name} is not one of {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[name]
+    # The names of transformers and TransformerLens, and ours.
+    known = {
+        "relu": "relu",
+        "gelu": "gelu",
+        "tanh": "tanh",
+        **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), "gelu_tanh"),
+    }
+    if name not in known:
+        raise NoModel(f"its activation {name} is not one of {', '.join(known)}")
+    return known[name]
 
 
 def _bert(state: dict[str, Array], config: Any) -> TokenModel:

@@ -8,8 +8,10 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from .._base.arguments import shown
 from .._base.errors import MissingExtra, SparseheadError, TooLarge
 from .._base.lazy import missing_extra
+from .error_page import error_page, page_headers, wants_page
 
 
 class Problem(BaseModel):
@@ -72,10 +74,14 @@ def explained(error: Exception) -> tuple[int, str]:
 
 
 def install(app: FastAPI) -> None:
-    """Answer every exception of `app` with one sentence as JSON."""
+    """Answer every exception of `app` with one sentence: as JSON, or as a page where a browser asked for one."""
 
     async def explain(request: Request, error: Exception) -> Response:
         status, sentence = explained(error)
+        if wants_page(request.method, request.url.path, request.headers.get("accept", "")):
+            if status == 404:
+                sentence = f"the lab has no page {shown(request.url.path)}."
+            return Response(error_page(status, sentence), status, page_headers())
         return JSONResponse({"error": sentence}, status, getattr(error, "headers", None))
 
     own = (SparseheadError, ModuleNotFoundError, MemoryError, RecursionError, OverflowError, Exception)

@@ -9,11 +9,14 @@ between mixed values and first ReLU are multiplied together here. b_t: bit of to
     output = bias + w . y                                    without one
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..heads.model import Model
+
+if TYPE_CHECKING:
+    from ..certify.written import WrittenModel
 
 MOST_NUMBERS = 120_000  # in the tables: about 2 MB of JSON
 
@@ -53,6 +56,12 @@ def head_tables(model: Model) -> dict[str, Any] | None:
         "bias": float(model.bias),
         "threshold": float(model.threshold),
     }
+
+
+def built_record(written: "WrittenModel") -> dict[str, Any]:
+    """Return what the page Build shows of a head: the record of `sparsehead build --json`, its verdict and tables."""
+    tables = {"head": head_tables(written.model), "weights": weight_matrices(written.model)}
+    return {**written.to_dict(), "verdict": written.verdict, **tables}
 
 
 def weight_matrices(model: Model) -> dict[str, list[list[float]]] | None:

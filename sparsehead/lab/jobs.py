@@ -2,7 +2,7 @@
 
 A job's id is a hash of its kind and request, so that equal requests share one job. Every finished trial is stored at
 once; cancelling a job loses only trials that are still running. Unfinished jobs are listed in a journal, a file beside
-the store, and the next server offers to resume them.
+the store, and the next server offers to resume them; results of finished ones are kept in a folder beside the store.
 """
 
 import asyncio
@@ -24,9 +24,7 @@ from .._base.errors import FileError
 from .._base.files import write_whole
 from ..sweep.local import CHILD
 from .answers import Busy, Unknown
-from .journal import Kinds, read_journal
-
-OPEN = ("waiting", "running")
+from .journal import Finished, Kinds, keep_finished, read_finished, read_journal
 
 
 @dataclass(eq=False)
@@ -36,6 +34,7 @@ class Job:
     Args:
         state: waiting, running, done, failed, cancelled or interrupted (the server ended).
         progress: the worker's last report; points: the points of the curve so far; notes: messages to show the user.
+        earlier: whether an earlier server ran it; a start then runs it again, since models and code may have changed.
         since: increases when points are dropped or replaced, so that a page that follows the job draws them afresh.
     """
 
@@ -50,8 +49,14 @@ class Job:
     result: dict[str, Any] | None = None
     error: str = ""
     since: int = 0
+    earlier: bool = False
     process: Any = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the job waits or runs."""
+        return self.state in ("waiting", "running")
 
     def summary(self) -> dict[str, Any]:
         """Return the job without points and result, for lists."""
@@ -69,7 +74,7 @@ class Job:
 
     def clear(self) -> None:
         """Discard progress, result and notes of an earlier attempt."""
-        self.progress, self.result, self.error = None, None, ""
+        self.progress, self.result, self.error, self.earlier = None, None, "", False
         self.points, self.notes, self.since = [], [], self.since + 1
 
 
@@ -96,6 +101,7 @@ class Jobs:
     ) -> None:  # fmt: skip
         self.db, self.running, self.waiting, self.models, self.pickle = db, running, waiting, models, pickle
         self.journal = db.with_name(f"{db.name}.jobs.json")
+        self.finished, self._kinds = db.with_name(f"{db.name}.jobs"), kinds
         left = [
             Job(job_id(row.kind, row.request), row.kind, row.request, row.offered(), row.created)
             for row in read_journal(self.journal, kinds)
@@ -113,7 +119,8 @@ class Jobs:
         """
         key = job_id(kind, request)
         job = self.jobs.get(key)
-        if job is not None and (job.state in OPEN or (job.state == "done" and not again)):
+        done = job is not None and job.state == "done" and not job.earlier
+        if job is not None and (job.is_open or (done and not again)):
             return job
         if sum(other.state == "waiting" for other in self.jobs.values()) >= self.waiting:
             raise Busy(f"The queue is full ({self.waiting} jobs); cancel one or wait for one to end.")
@@ -121,7 +128,7 @@ class Jobs:
         job.clear()
         job.state = "waiting"
         self.jobs[key] = job  # last in the queue
-        over = [job.id for job in self.jobs.values() if job.state not in OPEN]
+        over = [job.id for job in self.jobs.values() if not job.is_open]
         for oldest in over[:-40]:
             del self.jobs[oldest]
         self._changed(job)
@@ -130,16 +137,26 @@ class Jobs:
 
     def get(self, key: str) -> Job:
         """Return the job with this id; raise `Unknown` if there is none."""
-        if key not in self.jobs:
+        job = self._known(key)
+        if job is None:
             raise Unknown(
                 "there is no such job; it may have been forgotten, and asking for the same starts it again."
             )
-        return self.jobs[key]
+        return job
+
+    def _known(self, key: str) -> Job | None:
+        """Return the job with this id, from the file of its result if an earlier server ran it."""
+        if key not in self.jobs:
+            found = read_finished(self.finished, key, self._kinds)
+            if found is not None and job_id(found.kind, found.request) == key:
+                fields = {name: getattr(found, name) for name in Finished.model_fields}
+                self.jobs[key] = Job(key, state="done", earlier=True, **fields)
+        return self.jobs.get(key)
 
     def cancel(self, key: str) -> Job:
         """Cancel the job; its finished trials stay in the store, and it can be resumed."""
         job = self.get(key)
-        if job.state in OPEN:
+        if job.is_open:
             job.state = "cancelled"
             _end(job)
             self._changed(job)
@@ -155,7 +172,7 @@ class Jobs:
         """End every process; mark running and waiting jobs as interrupted and list them in the journal."""
         self.stopping.set()
         for job in self.jobs.values():
-            if job.state in OPEN:
+            if job.is_open:
                 job.state = "interrupted"
                 _end(job)
                 job.touch()
@@ -181,7 +198,7 @@ class Jobs:
                 if len(job.points) > seen:
                     first, seen = max(0, seen), len(job.points)
                     yield "points", {"from": first, "points": job.points[first:]}
-                if job.state not in OPEN:
+                if not job.is_open:
                     if job.result is not None:
                         yield "result", job.result
                     return
@@ -222,6 +239,9 @@ class Jobs:
                 job.state = "done" if job.result is not None else "failed"
                 if job.result is None:
                     job.error = job.error or "its process ended; memory may be short."
+                else:
+                    fields = {name: getattr(job, name) for name in Finished.model_fields}
+                    keep_finished(self.finished, job.id, Finished(**fields))
                 self._changed(job)
             if not self.stopping.is_set():
                 self._schedule()
@@ -248,10 +268,11 @@ class Jobs:
         await job.process.wait()
 
     def _note(self, job: Job, event: dict[str, Any]) -> None:
+        shown_once = ("attention", "support")  # of a trial's state: shown while it runs, kept with the result
         if "progress" in event:
             job.progress = event["progress"]
             if trial := job.progress.get("trial"):
-                job.points.append({name: value for name, value in trial.items() if name != "attention"})
+                job.points.append({name: value for name, value in trial.items() if name not in shown_once})
         if "point" in event:
             job.points.append(event["point"])
         if len(job.points) > 2000:  # keep every other one
@@ -270,7 +291,7 @@ class Jobs:
         rows = [
             {"kind": job.kind, "request": job.request, "state": job.state, "created": job.created}
             for job in self.jobs.values()
-            if job.state in (*OPEN, "cancelled", "interrupted")
+            if job.is_open or job.state in ("cancelled", "interrupted")
         ]
         if not rows and not self.journal.exists():
             return

@@ -1,7 +1,7 @@
-"""The journal of unfinished jobs. It is not trusted: anyone who can write to the store's folder can edit this file.
+"""The journal of unfinished jobs, and the results of finished ones, so that a link to a job outlives the server.
 
-Each request in the journal must pass the checks of its endpoint, so that resuming a job can do no more than a request
-to that endpoint.
+Neither is trusted: anyone who can write to the store's folder can edit these files. Each request in them must pass the
+checks of its endpoint, so that resuming a job can do no more than a request to that endpoint.
 """
 
 import os
@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .._base.errors import SparseheadError
-from .._base.files import read_json, shown_path
+from .._base.errors import FileError, SparseheadError
+from .._base.files import make_folder, read_json, shown_path, write_whole
 
 # For each kind of job: complete a request, or raise one of REFUSALS where no endpoint would take it.
 Kinds = Mapping[str, Callable[[Any], dict[str, Any]]]
@@ -65,3 +65,37 @@ def read_journal(path: Path, kinds: Kinds) -> list[Row]:
             then = f"it cannot be renamed ({error.strerror}), and the next job replaces it"
         print(f"{shown_path(path)}: {why}; {then}.", file=sys.stderr)
     return found
+
+
+class Finished(BaseModel):
+    """A finished job and its result."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: str
+    request: dict[str, Any]
+    created: Annotated[float, Field(ge=0, le=10**11, allow_inf_nan=False)]
+    points: Annotated[list[dict[str, Any]], Field(max_length=2000)]
+    notes: Annotated[list[str], Field(max_length=20)]
+    result: dict[str, Any]
+
+
+def keep_finished(folder: Path, key: str, job: Finished) -> None:
+    """Write the result of a job to a file, and remove the oldest files beyond 40."""
+    most_kept = 40  # results of finished jobs
+    with suppress(FileError, OSError):  # a full disk must not end the jobs
+        make_folder(folder)
+        write_whole(folder / f"{key}.json", job.model_dump_json().encode(), force=True)
+        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in files[:-most_kept]:
+            path.unlink()
+
+
+def read_finished(folder: Path, key: str, kinds: Kinds) -> Finished | None:
+    """Return the job whose result is kept under this id; None if there is none, or none that an endpoint would take."""
+    path = folder / f"{key}.json"
+    with suppress(*REFUSALS, OSError):
+        if path.is_file():
+            found = Finished.model_validate(read_json(path, wanted="the result of a job"))
+            return found.model_copy(update={"request": kinds[found.kind](found.request)})
+    return None

@@ -9,7 +9,7 @@ from .._base.types import Array, Float
 from ..heads.model_file import packed
 from ..train.learn import learn_spec
 from ..train.outcome import TrialProgress
-from ..train.spec import TrainSpec
+from ..train.spec import TrainSpec, target_function
 from ..train.trial import Trial
 
 
@@ -53,17 +53,18 @@ def run_live(
     progress: TrialProgress | None = None,
     **options: Any,
 ) -> None:
-    """Run trials one by one, as `run_trials` does; report the current attention, and store its history.
+    """Run trials one by one, as `run_trials` does; report the current attention and the support, and store its history.
 
     A model of at most 8 MB is stored too, as the bytes of its file, under "lab/model".
     """
     for spec in specs:
-        history = AttentionHistory()
+        history, support = AttentionHistory(), list(target_function(spec).support)
 
-        def watch(trial: Trial, history: AttentionHistory = history) -> None:
+        def watch(trial: Trial, history: AttentionHistory = history, support: list[int] = support) -> None:
             row = history.take(trial)
             if progress is not None:
-                progress({**trial.state(), "attention": None if row is None else row.round(5).tolist()})
+                seen = {"attention": None if row is None else row.round(5).tolist(), "support": support}
+                progress({**trial.state(), **seen})
 
         run = learn_spec(spec, watch=watch, **options)
         arrays = history.arrays()

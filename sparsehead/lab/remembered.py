@@ -11,13 +11,7 @@ from typing import Any
 
 from .safety import App, Message, Receive, Scope, Send
 
-# Requests to these are functions of their query and body: no job, no store, no clock.
-PURE = frozenset(
-    ("/api/build", "/api/build/model", "/api/build/chart", "/api/build/picture", "/api/bound", "/api/bound/chart",
-     "/api/floor", "/api/cover", "/api/cover/picture", "/api/read/built")
-)  # fmt: skip
 MOST_BYTES = 32_000_000  # of all answers that are kept
-LARGEST = 1_000_000  # of one answer
 
 Key = tuple[str, str, bytes, bytes, bytes]
 
@@ -41,7 +35,13 @@ class Answer:
 
 
 class Remembered:
-    """`app` with a cache, of at most MOST_BYTES, of responses with status 200 to requests of the paths in PURE."""
+    """`app` with a cache, of at most MOST_BYTES, of responses with status 200 to requests of the paths in `pure`."""
+
+    # Requests to these are functions of their query and body: no job, no store, no clock.
+    pure = frozenset(
+        ("/api/build", "/api/build/model", "/api/build/certificate", "/api/build/chart", "/api/build/picture",
+         "/api/bound", "/api/bound/chart", "/api/floor", "/api/cover", "/api/cover/picture", "/api/read/built")
+    )  # fmt: skip
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -51,7 +51,7 @@ class Remembered:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request, whose body `Guard` has read already, from the cache if possible."""
-        if scope["type"] != "http" or scope["path"] not in PURE:
+        if scope["type"] != "http" or scope["path"] not in self.pure:
             await self.app(scope, receive, send)
             return
         message = await receive()
@@ -80,7 +80,8 @@ class Remembered:
         return answer
 
     def _keep(self, key: Key, answer: Answer) -> None:
-        if answer.status != 200 or len(answer.body) > LARGEST:
+        largest = 1_000_000  # of one answer
+        if answer.status != 200 or len(answer.body) > largest:
             return
         self._kept[key] = answer
         self._bytes += _size(key, answer)

@@ -6,7 +6,7 @@
   followed a link to a page.
 - The token is compared in constant time. It is in the address on the first visit, later in a cookie that browsers send
   from this site only; a script sends it as `Authorization: Bearer`.
-- The whole body is read here, up to the size limit of its path and for at most BODY_SECONDS, so that no endpoint waits
+- The whole body is read here, up to the size limit of its path and for at most 30 s, so that no endpoint waits
   for a slow client or exceeds its memory.
 
 Every response, including a refusal, has the headers in HEADERS.
@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
+
+from .error_page import error_page, page_headers, wants_page
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -42,7 +44,6 @@ MOST_ADDRESS = 16_000  # bytes of path and query: the bits of an input of T = 40
 MOST_JSON = 256_000  # bytes of a request
 MOST_UPLOAD = 32_000_000  # bytes of a model or a CSV file
 MOST_HELD = 4 * MOST_UPLOAD  # bytes of all bodies that are being read at once
-BODY_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class Guard:
         headers = _headers(scope)
         given = _query_token(scope)
         answer = self._with_headers(send, given is not None and self._is_token(given))
+        page = wants_page(scope["method"], scope["path"], ",".join(headers.get("accept", ())))
         refusal = self._host(headers) or self._origin(scope, headers) or self._token(headers, given)
         refusal = refusal or _address(scope)
         if refusal is not None:
-            await _refuse(answer, refusal)
+            await _refuse(answer, refusal, page=page)
             return
         takes_file = scope["path"] in ("/api/read", "/api/bound/model", "/api/cover/points", "/api/probe")
         most = MOST_UPLOAD if takes_file else MOST_JSON
@@ -89,7 +91,7 @@ class Guard:
         try:
             refusal = await self._read_body(headers, receive, most, parts)
             if refusal is not None:
-                await _refuse(answer, refusal)
+                await _refuse(answer, refusal, page=page)
                 return
             await self.app(scope, _replay(b"".join(parts), receive), answer)
         finally:
@@ -137,8 +139,9 @@ class Guard:
         if too_long and "expect" in headers:
             return long
         more, size = True, 0
+        body_seconds = 30.0
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(body_seconds):
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -155,7 +158,7 @@ class Guard:
                             429, "too many files are being sent at once; try again in a moment."
                         )
         except TimeoutError:
-            late = HttpRefusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds.")
+            late = HttpRefusal(408, f"the request did not arrive within {body_seconds:g} seconds.")
             return long if too_long else late
         return long if too_long else None
 
@@ -203,9 +206,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, refusal: HttpRefusal) -> None:
-    body = json.dumps({"error": refusal.sentence}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers.append((b"connection", b"close"))
+async def _refuse(send: Send, refusal: HttpRefusal, *, page: bool) -> None:
+    if page:
+        body, own = error_page(refusal.status, refusal.sentence), page_headers()
+    else:
+        body, own = json.dumps({"error": refusal.sentence}).encode(), {"content-type": "application/json"}
+    headers = [(name.encode(), value.encode()) for name, value in own.items()]
+    headers += [(b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

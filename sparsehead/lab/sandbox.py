@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..heads.model import Model
 
-AT_ONCE, WAITING = 2, 8  # files that are parsed, and that may wait
 # What the description of an endpoint says about a body that is a file.
 FILE: dict[str, Any] = {
     "requestBody": {
@@ -56,10 +55,11 @@ async def parse_upload(
 
 
 class Sandbox:
-    """Processes that parse files: at most AT_ONCE at a time, with at most WAITING files in the queue."""
+    """Processes that parse files: at most `at_once` at a time, with at most `waiting` files in the queue."""
 
-    def __init__(self) -> None:
-        self._free = asyncio.Semaphore(AT_ONCE)
+    def __init__(self, at_once: int = 2, waiting: int = 8) -> None:
+        self.at_once, self.waiting = at_once, waiting
+        self._free = asyncio.Semaphore(at_once)
         self._here = 0
 
     async def run(self, task: str, content: bytes, options: dict[str, Any]) -> Any:
@@ -71,8 +71,10 @@ class Sandbox:
         """
         from .answers import Busy
 
-        if self._here >= AT_ONCE + WAITING:
-            raise Busy(f"{AT_ONCE} files are being parsed and {WAITING} wait; try again in a moment.")
+        if self._here >= self.at_once + self.waiting:
+            raise Busy(
+                f"{self.at_once} files are being parsed and {self.waiting} wait; try again in a moment."
+            )
         self._here += 1
         try:
             async with self._free:

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._base.errors import SparseheadError
 from ..train.spec import TrainSpec, preset, spec_id, target_function
+
+if TYPE_CHECKING:
+    from ..store import Record, Store
 
 Tell = Callable[[dict[str, Any]], None]
 Values = dict[str, Any]
@@ -37,30 +40,39 @@ def learn(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def learned_result(spec: TrainSpec, db: Path) -> Values:
-    """Return a stored trial: its outcome, curves and attention, and the function that its model computes."""
+    """Return the result of a stored trial; see `result_of`."""
     from ..store import Store
+
+    with Store(db, readonly=True) as store:
+        record = store.find([spec]).get(spec_id(spec))
+        if record is None:
+            raise SparseheadError("the store does not hold this trial.")
+        return result_of(record, store)
+
+
+def result_of(record: "Record", store: "Store") -> Values:
+    """Return a stored trial: its outcome, curves and attention, and the function that its model computes."""
     from ..train.learn import outcome_values, read_back
     from ..train.outcome import Outcome, Run
     from .sandbox import loaded
 
-    key = spec_id(spec)
-    with Store(db, readonly=True) as store:
-        record = store.find([spec]).get(key)
-        if record is None:
-            raise SparseheadError("the store does not hold this trial.")
-        arrays, history = store.arrays(record.id), store.history(record.id)
+    spec = TrainSpec(**record.spec)
+    arrays, history = store.arrays(record.id), store.history(record.id)
     names = ("status", "steps", "restarts_used", "train_accuracy", "val_accuracy", "support_mass", "seconds")
     values: Values = {name: record.outcome.get(name) for name in names}
-    outcome = Outcome(spec_id=key, history=dict(history), made_by=record.made_by, **values)
+    outcome = Outcome(spec_id=record.spec_id, history=dict(history), made_by=record.made_by, **values)
     model = loaded(arrays["lab/model"].tobytes()) if "lab/model" in arrays else None
     reading = read_back(Run(spec, outcome, model)) if outcome.solved else None
     f = target_function(spec)
     return {
         "id": record.id,
-        "spec_id": key,
+        "spec_id": record.spec_id,
         "function": str(f),
         "support": list(f.support),
         "T": spec.T,
+        "m": spec.m,
+        "seed": spec.seed,
+        "n_steps": spec.n_steps,
         **outcome_values(outcome, reading),
         "verdict": None if reading is None else reading.verdict,
         "history": history,

@@ -1,4 +1,4 @@
-"""How the number of samples that a learner needs grows with the context length.
+"""Laws: the number of samples that a learner needs, as a function of the context length.
 
 T is the context length, m the number of training samples, and m_80 the m at which 80 % of trials succeed. Trials at
 several (T, m) give m_80 at each T with an interval, and fitted laws m_80(T). Read in this order:

@@ -9,23 +9,20 @@ from .._base.errors import DomainError
 from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
 from .thresholds import curve_interval, rising_bounds
 
-PROBE = 2  # trials at one m while all trials agree
-OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80 for every rising curve
-
 
 @dataclass(frozen=True)
 class Adaptive:
     """Find m_80 with batches of trials on both sides of it.
 
-    While all trials agree (all solved or all failed), halve or double m, with PROBE trials each time. After that, each
+    While all trials agree (all solved or all failed), halve or double m, with two trials each time. After that, each
     round puts one batch where the fitted curve reaches `shares[0]` and one where it reaches `shares[1]`. A side on
-    which `rising_bounds` gives no bound yet gets its batch further out, at OUTER. The first batches are small. Stop
+    which `rising_bounds` gives no bound yet gets its batch further out, at .5 or .95. The first batches are small. Stop
     when the curve's interval is narrow enough and both sides are bounded, when m_80 lies beyond m_min or m_max, or
     when max_trials are spent. A proposal depends on the outcomes only, so a repeated sweep proposes the same trials
     and finds them in the store.
 
     Args:
-        start: the first guess at m_80. A wrong guess costs PROBE trials per factor of 2.
+        start: the first guess at m_80. A wrong guess costs two trials per factor of 2.
         batch: number of trials proposed at one m.
         width: wanted ln(high/low) of the fitted curve's 95 % interval; 0.25 is about +-12 %. The interval of `fitted`,
             which does not assume the curve's shape, is then about 1.5 times as wide.
@@ -54,8 +51,9 @@ class Adaptive:
         """Return the next batches as (m, number of trials); empty when the threshold is known well enough."""
         merged = merge(cells)
         trials = sum(cell.trials for cell in merged)
+        probe_trials = 2  # trials at one m while all trials agree
         if not merged:
-            return self._batches([float(self.start)], merged, PROBE)
+            return self._batches([float(self.start)], merged, probe_trials)
         if trials >= self.max_trials:
             return []
         low, high = rising_bounds(merged, target=self.target, level=self.level)
@@ -65,15 +63,16 @@ class Adaptive:
             solved = merged[0].solved > 0
             edge = merged[0].m / 2 if solved else merged[-1].m * 2.0
             walking = merged[0].m > self.m_min if solved else merged[-1].m < self.m_max
-            return self._batches([edge], merged, PROBE if walking else self.batch)
+            return self._batches([edge], merged, probe_trials if walking else self.batch)
         m80, below, above, slope = curve_interval(merged, self.target, self.level)
         if low and high and below and above and math.log(above / below) <= self.width:
             return []
         slope = max(slope, TYPICAL_SLOPE / 2)  # a flat first fit would spread trials too far
-        shares = (self.shares[0] if low else OUTER[0], self.shares[1] if high else OUTER[1])
+        outer_shares = (0.5, 0.95)  # shares of success at which few trials bound m_80 for every rising curve
+        shares = (self.shares[0] if low else outer_shares[0], self.shares[1] if high else outer_shares[1])
         steps = [(offset(share) - offset(self.target)) / slope for share in shares]
         wanted = [m80 * math.exp(step) for step in steps]
-        return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
+        return self._batches(wanted, merged, min(self.batch, max(probe_trials, trials // 2)))
 
     def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
         """Round the wanted m to whole numbers within bounds, or to an earlier m within 2 %; respect max_trials."""

@@ -58,7 +58,7 @@ class Shares:
             each = np.multiply.outer(each, more)
         return float(each[_rejected(plan, level)].sum())
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return the counts as text."""
         parts = [
             f"{c.what}: {c.fresh[0]} of {c.fresh[1]} (committed {c.committed[0]} of {c.committed[1]})"
@@ -115,7 +115,7 @@ class Values:
             noticed += float(total[2.0 * tails <= level].sum())
         return noticed
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return medians and ranges as text."""
         return f"{self.what}: {_range(self.fresh)} (committed {_range(self.committed)})"
 
@@ -149,7 +149,7 @@ class Agreement:
 
     @property
     def trials(self) -> int:
-        """The number of fresh trials; all comparisons are of the same ones."""
+        """The number of fresh trials; every comparison uses all of them."""
         return max(c.trials for c in self.comparisons)
 
     @property
@@ -164,7 +164,7 @@ class Agreement:
         for c in self.comparisons:
             noticed = f"it notices {c.noticed(self.level_each)} with probability {WANTED}"
             test = f"exact test, $p = {c.p_value():.2g}$; {noticed}"
-            parts.append(f"{c.told()} ({test})")
+            parts.append(f"{c.in_words()} ({test})")
         return f"{said}: {'; '.join(parts)}."
 
 

@@ -19,9 +19,6 @@ from ..train.formulas import least_bound, rank_columns
 from ..train.from_data import best_head, split_rows
 from .intervals import wilson
 
-LEAST_ROWS = 20  # in a subset
-SMALLEST_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # default sizes: shares of the rows not held out
-
 
 @dataclass(frozen=True)
 class CurvePoint:
@@ -126,11 +123,13 @@ def learning_curve(
 
 def _sizes(sizes: Any, n: int) -> list[int]:
     """Return the sizes in ascending order, without repetitions."""
+    least_rows = 20  # in a subset
+    shares = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # default sizes: shares of the rows not held out
     if sizes is None:
-        return sorted({m for m in (round(share * n) for share in SMALLEST_SHARES) if m >= LEAST_ROWS} | {n})
+        return sorted({m for m in (round(share * n) for share in shares) if m >= least_rows} | {n})
     wanted = sorted({whole("each size", m) for m in several("sizes", sizes, "numbers of rows")})
-    if not wanted or wanted[0] < LEAST_ROWS or wanted[-1] > n:
-        raise DomainError(f"sizes are from {LEAST_ROWS} to the {n} rows that are not held out; got {wanted}.")
+    if not wanted or wanted[0] < least_rows or wanted[-1] > n:
+        raise DomainError(f"sizes are from {least_rows} to the {n} rows that are not held out; got {wanted}.")
     return wanted
 
 

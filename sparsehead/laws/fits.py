@@ -21,7 +21,6 @@ from .misfit import Misfit, misfits
 from .scoring import Curve, CurveFamily, Trials, least
 
 FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
-N_PARAMETERS = 3  # a, b, slope
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,6 +29,7 @@ class LawFit(ShortRepr):
 
     in_file: ClassVar = ("params", "intervals", "aic", "delta_aic")
     named_by: ClassVar = "law"
+    n_parameters: ClassVar = 3  # a, b, slope
 
     params: dict[str, float]
     intervals: dict[str, tuple[float | None, float | None]]
@@ -40,7 +40,7 @@ class LawFit(ShortRepr):
     @property
     def log_likelihood(self) -> float:
         """The log-likelihood of all trials under this law."""
-        return N_PARAMETERS - self.aic / 2
+        return self.n_parameters - self.aic / 2
 
     def __call__(self, T: float | int) -> float:
         """Return m_80 at T under this law."""
@@ -97,7 +97,7 @@ def fit_laws(
         return LawFits(note=note)
     found = {law: _maximise(law, data) for law in laws}
     curves = {law: _between_ends(law, data.Ts)(x) for law, (x, _) in found.items()}
-    aic = {law: 2 * N_PARAMETERS - 2 * data.plain(c.log_m80, c.log_slope) for law, c in curves.items()}
+    aic = {law: 2 * LawFit.n_parameters - 2 * data.plain(c.log_m80, c.log_slope) for law, c in curves.items()}
     best = min(aic, key=lambda law: aic[law])
     fits = {
         law: LawFit(

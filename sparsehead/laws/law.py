@@ -24,6 +24,7 @@ from ..train.learners.own import LearnerLike, require_learner, with_learner
 from ..train.learners.travel import packed
 from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function, task_settings
 from ..train.spec import preset as preset_spec
+from ..train.transformer.engines import require_engine
 from .adaptive import Adaptive
 from .curves import Cell
 from .fits import LawFit, fit_laws
@@ -36,7 +37,6 @@ from .theory import floors, slopes
 from .thresholds import Threshold
 
 METHODS = ("joint", "adaptive", "grid")
-ALONE_UP_TO = 2  # for at most this many T the default is "adaptive": "joint" would take twice as many trials
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -78,6 +78,15 @@ class LawResult(ResultsRecord, WithChart):
         notes = (self.note, *(threshold.note for threshold in self.thresholds.values()))
         return next((note[note.index("misfit") :] for note in notes if "misfit" in note), "")
 
+    @property
+    def steepness(self) -> tuple[float, float | None, float | None] | None:
+        """The success curve's logistic slope in ln m by the best fit, with its 95 % interval; None without a best fit.
+
+        The share of solved trials rises from .2 to .8 while m grows by the factor exp(2.77 / slope).
+        """
+        fit = self.fits.get(self.best or "")
+        return None if fit is None else (fit.params["slope"], *fit.intervals["slope"])
+
     def __repr__(self) -> str:
         known = [f"T={T}: {_in_words(t)}" for T, t in self.thresholds.items()]
         more = f"; .. {len(known)} T in all" if len(known) > 4 else ""
@@ -95,6 +104,8 @@ class LawResult(ResultsRecord, WithChart):
     def _card(self) -> Card:
         best = self.fits.get(self.best or "")
         fit = [] if best is None else [f"best fit by AIC: {best.law}, b = {best.params['b']:.4g}"]
+        if (steep := self.steepness) is not None:
+            fit.append(f"steepness: success has slope {steep[0]:.2g} in ln m")
         lines = [f"m_80: samples at which 80 % of trials learn {self.target}", *fit, self.note]
         return Card("Law", [line for line in lines if line], {"seconds": self.seconds}, self.to_frame())
 
@@ -184,7 +195,9 @@ def law(
         tasks = tasks_at(task_of, _lengths("", T), beside)
         function = next(iter(tasks.values())).f
     lengths = _lengths(function, T)
-    method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
+    # for at most this many T the default is "adaptive": "joint" would take twice as many trials
+    alone_up_to = 2
+    method = method or ("joint" if len(lengths) > alone_up_to else "adaptive")
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
     size = s if function in FAMILIES else None  # an expression determines its own s
@@ -245,7 +258,9 @@ def _refuse_early(
     function reads positions that some T does not have, or the learner cannot be sent to workers. The memory of a
     cluster's workers is checked when they connect."""
     if cluster is None:
-        require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
+        largest = make(lengths[-1], most, 0)
+        require_engine(largest)
+        require_trial(largest, what="law", workers=workers)
     else:
         parse_cluster(cluster)
     for T in lengths:

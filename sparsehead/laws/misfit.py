@@ -15,8 +15,6 @@ from .._base.types import Array, Float
 from .curves import LAPSE, SLOPE_SPREAD, Cell, merge, offset
 from .intervals import chi2_quantile
 
-LEVEL = 0.99  # confidence level of each test
-
 
 @dataclass(frozen=True)
 class Misfit:
@@ -40,9 +38,10 @@ class Misfit:
 def misfits(
     cells: Mapping[int, Sequence[Cell]], log_m80: Mapping[int, float], slope: float, target: float = 0.8
 ) -> list[Misfit]:
-    """Return the departures, significant at LEVEL, from curves with thresholds exp(log_m80[T]) and one slope."""
+    """Return the departures, significant at level .99, from curves with thresholds exp(log_m80[T]) and one slope."""
     found = statistics(cells, log_m80, slope, target)
-    return [Misfit(name, value) for name, value in found.items() if value > chi2_quantile(LEVEL)]
+    level = 0.99  # confidence level of each test
+    return [Misfit(name, value) for name, value in found.items() if value > chi2_quantile(level)]
 
 
 def statistics(

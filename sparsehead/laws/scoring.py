@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,8 +22,6 @@ from .curves import (
     slope_penalty,
     slope_penalty_score,
 )
-
-LARGEST_LOG_SLOPE = 9.0  # practically a step function
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +47,7 @@ class Trials:
     solved: Float[Array, " cells"]
     trials: Float[Array, " cells"]
     target: float
+    largest_log_slope: ClassVar[float] = 9.0  # practically a step function
 
     @staticmethod
     def of(cells: Mapping[int, Sequence[Cell]], target: float) -> "Trials":
@@ -70,7 +70,7 @@ class Trials:
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
         """Return the log-likelihood of all trials, without the penalty on the slope."""
-        slope = math.exp(min(LARGEST_LOG_SLOPE, log_slope))
+        slope = math.exp(min(self.largest_log_slope, log_slope))
         each = log_likelihood(self.log_m, self.solved, self.trials, log_m80[self.which], slope, self.target)
         return float(each.sum())
 
@@ -80,8 +80,8 @@ class Trials:
         return value if math.isfinite(value) else math.inf
 
     def derivatives(self, curve: Curve) -> tuple[Float[Array, " k"], Float[Array, "k k"]]:
-        """Minus the gradient of `loss` by x, and the expected information."""
-        slope = math.exp(min(LARGEST_LOG_SLOPE, curve.log_slope))
+        """Return minus the gradient of `loss` by the curve's parameters x, and their expected (Fisher) information."""
+        slope = math.exp(min(self.largest_log_slope, curve.log_slope))
         above = slope * (self.log_m - curve.log_m80[self.which])
         score, information = score_and_information(above + offset(self.target), self.solved, self.trials)
         by_x = np.outer(above, curve.log_slope_by_x) - slope * curve.log_m80_by_x[self.which]

@@ -16,10 +16,6 @@ from .curves import Cell, agree, log_likelihood, merge, slope_penalty
 from .intervals import chi2_quantile, percentile
 from .misfit import misfits
 
-LOG_SLOPES = np.linspace(math.log(0.7), math.log(70), 26)
-# Factor on the drop in likelihood: adaptive batches and stopping reduce coverage to 90 %; this restores 95 %.
-LIKELIHOOD_CAUTION = 1.25
-
 
 @dataclass(frozen=True)
 class Threshold:
@@ -103,7 +99,7 @@ def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float =
     """The m at which a share `target` succeeds, by penalised maximum likelihood, with an interval.
 
     The curve is that of `curves.log_likelihood`; only the slope has a penalty. The profile interval contains every
-    threshold whose log-likelihood, at its best slope, is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum.
+    threshold whose log-likelihood, at its best slope, is within 1.25 chi2_1(level)/2 of the maximum.
     The returned interval is the hull of that one and `rising_bounds`, so that it does not depend on the curve's shape.
     If all trials were solved or all failed, there is no m_80, only a bound.
     """
@@ -161,13 +157,16 @@ def curve_interval(
 ) -> tuple[float, float | None, float | None, float]:
     """Return m_80, the ends of its profile interval, and the slope of the fitted curve."""
     span = math.log(merged[0].m) - 2.5, math.log(merged[-1].m) + 2.5
-    drop = LIKELIHOOD_CAUTION * chi2_quantile(level) / 2
+    # Factor on the drop in likelihood: adaptive batches and stopping reduce coverage to 90 %; this restores 95 %.
+    caution = 1.25
+    drop = caution * chi2_quantile(level) / 2
     thetas = np.linspace(*span, 61)
-    profile, slopes = _profile(merged, thetas, LOG_SLOPES, target)
+    log_slopes = np.linspace(math.log(0.7), math.log(70), 26)
+    profile, slopes = _profile(merged, thetas, log_slopes, target)
     inside = np.flatnonzero(profile >= profile.max() - drop - 2)
     around = thetas[max(0, inside[0] - 1)], thetas[min(60, inside[-1] + 1)]
     thetas = np.linspace(*around, 101)
-    near = np.linspace(slopes[inside].min() - 0.2, slopes[inside].max() + 0.2, len(LOG_SLOPES))
+    near = np.linspace(slopes[inside].min() - 0.2, slopes[inside].max() + 0.2, len(log_slopes))
     profile, slopes = _profile(merged, thetas, near, target)
     best = int(profile.argmax())
     low, high = _crossings(thetas, profile, float(profile.max() - drop))

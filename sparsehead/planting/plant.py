@@ -20,9 +20,7 @@ from .distractors import PlannedHead, kinds_for
 from .planted import HeadRole, Planted
 from .superposed import Plan, superpose
 
-MOST_BITS = 8  # that a planted function may read: proofs of functions of 12 bits take up to 10 s
 DRAWS = 3  # of positions for each width: some draws interfere less than others
-PROOF_SECONDS = 10  # for one proof; those by patterns take far less than a second
 
 
 def plant(
@@ -95,8 +93,9 @@ def plant(
 
 def _plan(f: SparseFunction, heads: str, distractors: int | Sequence[str] | None, difficulty: float) -> Plan:
     """Return the plan; raise DomainError if f has no irrelevant position, or if there are too many distractors."""
-    if not 1 <= f.s <= min(MOST_BITS, f.T - 1):
-        most = min(MOST_BITS, f.T - 1)
+    most_bits = 8  # that a planted function may read: proofs of functions of 12 bits take up to 10 s
+    if not 1 <= f.s <= min(most_bits, f.T - 1):
+        most = min(most_bits, f.T - 1)
         raise DomainError(
             f"plant takes functions that read 1 to {most} of T={f.T} positions; this one reads {f.s}."
             if f.T > 1
@@ -158,6 +157,7 @@ def _in_width(plan: Plan, d: int, seed: int) -> tuple[Model, list[PlannedHead], 
     heads = plan.axes + 3 * len(plan.kinds)
     # Bytes: rows of positions, and for each head tables of tokens in the proof, as measured for `build`.
     require_memory("plant", lambda T, d: float(T) * (720 * heads + 16 * d), T=plan.f.T, d=d)
+    proof_seconds = 10  # for one proof; those by patterns take far less than a second
     for draw in range(DRAWS):
         encoding = random_positions(plan.f.T, d, rng=stream(seed, "plant positions", d, draw))
         try:
@@ -165,7 +165,7 @@ def _in_width(plan: Plan, d: int, seed: int) -> tuple[Model, list[PlannedHead], 
         except TooNarrow:
             continue
         method = "exhaustive" if plan.f.T <= 12 else "branches"  # 2^16 inputs take seconds, patterns do not
-        certificate = verify(model, plan.f, method=method, limit_seconds=PROOF_SECONDS)
+        certificate = verify(model, plan.f, method=method, limit_seconds=proof_seconds)
         if certificate.correct:
             return model, planned, interference, certificate
     return None

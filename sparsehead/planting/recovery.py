@@ -1,4 +1,4 @@
-"""How well scores of positions recover a support that is known."""
+"""Compare scores of positions with a support that is known."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,15 +11,10 @@ from .._base.errors import DomainError, ShapeError
 from .._base.frame import Frame
 from .._base.types import Array, Float
 
-MARKED_SHARE = (
-    0.25  # of the largest score: positions above are marked; equal parts of an AND of 3 bits all are
-)
-ZERO = 1e-9  # of the output's range, which is 1 in a planted model: smaller scores are rounding errors
-
 
 @dataclass(frozen=True, repr=False)
 class Recovery(WithCard):
-    """How well one method's scores recover the support of one planted function.
+    """Measures of how well one method's scores recover the support of one planted function.
 
     Args:
         recall_at_s: share of the support among the s positions with the largest scores, which is also the precision
@@ -90,13 +85,16 @@ def recovery(scores: Any, support: tuple[int, ...], T: int) -> Recovery:
     <Recovery: 1 of the support among the 2 largest of 4 scores; 2 marked, precision 1, recall 1>
     """
     by_position = position_scores(scores, T)
-    by_position = np.where(by_position > ZERO, by_position, 0.0)
+    zero = 1e-9  # of the output's range, which is 1 in a planted model: smaller scores are rounding errors
+    by_position = np.where(by_position > zero, by_position, 0.0)
     s, relevant = len(support), np.isin(np.arange(T), support)
     last = np.sort(by_position)[-s]  # the score of the last of the s largest
     above, tied = by_position > last, by_position == last
     # Of the tied positions s - above.sum() are taken, each with the same probability.
     hits = (above & relevant).sum() + (s - above.sum()) * (tied & relevant).sum() / tied.sum()
-    marked = np.flatnonzero((by_position > 0) & (by_position >= MARKED_SHARE * by_position.max()))
+    # of the largest score: positions above are marked; equal parts of an AND of 3 bits all are
+    marked_share = 0.25
+    marked = np.flatnonzero((by_position > 0) & (by_position >= marked_share * by_position.max()))
     found = int(relevant[marked].sum())
     return Recovery(
         recall_at_s=float(hits) / s,

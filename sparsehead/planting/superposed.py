@@ -30,7 +30,7 @@ from .distractors import PlannedHead, distractor, group_size
 
 @dataclass(frozen=True)
 class Plan:
-    """What to plant: the function, "one" or "s" reading heads, kinds of distractors, and the decoder's flatness."""
+    """A model to plant: the function, "one" or "s" reading heads, kinds of distractors, and the decoder's flatness."""
 
     f: SparseFunction
     heads: str

@@ -11,6 +11,7 @@ statistics                   the measures of one head
 baselines                    random weights, shuffled input
 influence                    the positions a head depends on; the model's output without it
 capacity                     norms, effective ranks, bounds and the spectral proxy
+atlas                        every form of the bound for a layer or head, and proxies of the network
 attention, page              attention of single sequences as arrays, and as an interactive page
-result, probe                the type that `probe` returns; `probe`
+result, measure, probe       the type that `probe` returns; its work; `probe`
 """

@@ -13,7 +13,7 @@ numbers per rank. So, up to logarithms, the number of parameters that describe t
 
 with p chosen after training for each matrix. Sakai and Imaizumi (arXiv 2605.07297) bound deep transformers by Schatten
 quantities whose indices are chosen after training. This proxy is for single heads and is not their formula, which is
-for whole models: `capacity.neighbours.spectrum`.
+for whole models: `capacity.spectra.spectrum`.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ import numpy as np
 from .._base.types import Array, Float
 from ..capacity.declared import declare_layer, declare_model
 from ..capacity.norms import HeadNorms, head_norms
+from ..capacity.spectra import singular_values
 from ..capacity.verdict import Verdict, judge
 from ..heads.block import Layer
 from ..heads.model import Model
@@ -55,12 +56,6 @@ class HeadWeightsReport(Plain):
     rank_OV: float
     stable_rank_QK: float
     stable_rank_OV: float
-
-
-def singular_values(A: Float[Array, "a k"], B: Float[Array, "k b"]) -> Float[Array, " r"]:
-    """Return the singular values of A B, using thin QR factorisations so that the SVD is of a k x k matrix at most."""
-    R_A, R_B = (np.asarray(np.linalg.qr(M, mode="r")) for M in (A, B.T))
-    return np.asarray(np.linalg.svd(R_A @ R_B.T, compute_uv=False))
 
 
 def effective_rank(sigma: Float[Array, " r"]) -> float:

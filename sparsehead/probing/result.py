@@ -12,6 +12,8 @@ from .._base.errors import DomainError
 from .._base.files import write_whole
 from .._base.frame import Frame
 from .._base.types import Array, Float
+from ..capacity.atlas import Atlas
+from .atlas import head_atlas, network_proxies
 from .attention import Measured
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
@@ -102,6 +104,20 @@ class Probe(Plain, WithChart):
             sequence: the number of a sequence that was measured, from 0; or another text or array of tokens.
         """
         return self._again().attention([(layer, head)], sequence)[layer, head]
+
+    def atlas(self, layer: int, head: int | None = None) -> Atlas:
+        """Return every form of the bound, side by side, for one head or for a whole attention layer (see `atlas`)."""
+        if not 0 <= layer < len(self.layer_bounds):
+            known = f"0 to {self.layers - 1}" if self.layer_bounds else "none: bounds were left out"
+            raise DomainError(f"layers with bounds are {known}; got {layer}.")
+        known_bound = self.layer_bounds[layer]
+        return head_atlas(
+            self._again().source, layer, head, T=known_bound.T, m=known_bound.m, radius=known_bound.radius
+        )
+
+    def proxies(self) -> dict[str, float]:
+        """Return the spectral proxies of the whole network: Sakai and Imaizumi's, and theirs for the paper's bound."""
+        return network_proxies(self._again().source)
 
     def tokens_of(self, sequence: Any = 0) -> tuple[str, ...]:
         """Return the names of the positions of `attention`, such as the tokens of a text."""

@@ -14,7 +14,6 @@ from ..heads.model_file import HEADER, MOST_HEADER, SUM
 
 PICKLED = (".bin", ".pt", ".pth")
 WANTED = "a folder with config.json and model.safetensors, a .safetensors or a .gguf file"
-INVITE = "if you trust its source, pickle=True (--pickle) reads it with torch's weights_only=True"
 
 
 def screen(
@@ -62,8 +61,9 @@ def require_heads(name: str, heads: int | None) -> int:
 
 def require_pickle(what: str, allowed: bool) -> None:
     """Raise an error about pickled weights unless they are allowed; its message begins with `what`."""
+    invite = "if you trust its source, pickle=True (--pickle) reads it with torch's weights_only=True"
     if not allowed:
-        raise FileError(f"{what} weights, which can run code when read; {INVITE}.")
+        raise FileError(f"{what} weights, which can run code when read; {invite}.")
 
 
 def _screen_folder(folder: Path, *, pickle: bool, architecture: Architecture | None) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 
 from .._base.display import ShortRepr
 from .._base.types import Array, Bool, Float, Shaped
+from ..certify.chain import tail
 from ..functions import SparseFunction, influences
-from ..heads.model import Model
+from ..heads.model import Model, mix_bits
 from .queries import Oracle, flip_shares
 
 WEIGHTS_AT_ONCE = 2**23  # attention weights computed at once: 64 MB; ablations hold half as many
@@ -106,31 +107,41 @@ def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablat
         return None
     n = max(32, min(len(bits), WEIGHTS_AT_ONCE // 2 // (model.H * (model.T + 1))))
     b = bits[:n].astype(np.int64)
-    labels, A = f(b), model.cls_weights(b)
+    labels, A, values = f(b), model.cls_weights(b), model.cls_tables()[1]
+    mixes = np.stack([mix_bits(b, A[:, h], values[:, :, h]) for h in range(model.H)], axis=1)
 
-    def agreement(weights: Float[Array, "n H tokens"]) -> float:
-        outputs = model.read_out(model.state_from_weights(b, weights))
-        return float(((outputs > model.threshold) == labels).mean())
+    def agreement(changed: dict[int, Float[Array, "n v"]]) -> float:
+        """Return the agreement if these heads mix other values."""
+        mixed = mixes.copy()
+        for h, mix in changed.items():
+            mixed[:, h] = mix
+        return float(((tail(model, mixed) > model.threshold) == labels).mean())
 
     def without(removed: Bool[Array, " tokens"], heads: list[int]) -> float:
         """Return the agreement without these heads' attention to the removed tokens, the rest rescaled to sum to 1."""
-        kept = A.copy()
-        part = np.where(removed, 0.0, kept[:, heads])
+        part = A[:, heads]
+        part[..., removed] = 0.0
         total = part.sum(axis=-1, keepdims=True)
-        kept[:, heads] = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
-        return agreement(kept)
+        scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        return agreement(
+            {h: mix_bits(b, part[:, i], values[:, :, h]) * scale[:, i] for i, h in enumerate(heads)}
+        )
 
-    def without_head(h: int) -> float:
-        kept = A.copy()
-        kept[:, h] = 0.0
-        return agreement(kept)
+    def without_one(t: int, heads: list[int]) -> float:
+        """Return `without` for one position, from what is left of the mixes; if little is, add them up anew."""
+        a, own = A[:, heads, t, None], values[t, b[:, t]]
+        if a.max() > 0.999:
+            return without(at == t, heads)
+        return agreement(
+            {h: (mixes[:, h] - a[:, i] * own[:, h]) / (1 - a[:, i]) for i, h in enumerate(heads)}
+        )
 
-    whole, every, at = agreement(A), list(range(model.H)), np.arange(model.T + 1)
-    losses = {t: [whole - without(at == t, [h]) for h in every] for t in f.support}
+    whole, every, at = agreement({}), list(range(model.H)), np.arange(model.T + 1)
+    losses = {t: [whole - without_one(t, [h]) for h in every] for t in f.support}
     return Ablation(
         whole=whole,
         support_only=without(~np.isin(at, f.support), every),
-        without_position={t: without(at == t, every) for t in f.support},
-        without_head=tuple(without_head(h) for h in every),
+        without_position={t: without_one(t, every) for t in f.support},
+        without_head=tuple(agreement({h: np.zeros_like(mixes[:, h])}) for h in every),
         carried={t: int(np.argmax(lost)) if max(lost) > 0 else None for t, lost in losses.items()},
     )

@@ -173,7 +173,7 @@ def _query_limit(method: str, s: int, most: int, T: int) -> int:
 
 
 def _prove(model: Any, f: SparseFunction, *, p: float) -> Certificate | None:
-    """Return the certificate of `verify`; None for a Python function, and if it would take more than a few seconds.
+    """Return the certificate of `verify`; None for a Python function, or if the proof would take many seconds.
 
     The limit is 2^24 patterns x tokens; a network is run on all inputs up to T = 12.
     """
@@ -181,7 +181,7 @@ def _prove(model: Any, f: SparseFunction, *, p: float) -> Certificate | None:
         return verify(model, f)
     if not isinstance(model, Model) or 2**f.s * (f.T + 1) * model.H > 2**24:
         return None
-    return verify(model, f, p=p, limit_seconds=3.0)
+    return verify(model, f, p=p, limit_seconds=0.8)
 
 
 def _with_share(found: OccamBound, share: float | None) -> OccamBound:

@@ -64,7 +64,7 @@ class Reading(WithChart):
 
     @property
     def verdict(self) -> str:
-        """What the model computes and how this is known, in one sentence."""
+        """One sentence: the function that the model computes, and the evidence for it."""
         a = self.agreement
         share = (
             f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}, bits 1 with p = {self.p:.4g}"

@@ -21,7 +21,6 @@ from .rows import Damage
 from .schema import APPLICATION_ID, VERSION, has_tables
 
 BUSY_SECONDS = 60.0
-STRIDE = 1_000_000  # steps of SQLite's virtual machine between two checks of the limit and of Ctrl-C
 FREE_STEPS = 100_000_000  # allowed to every statement, a few seconds; a large file allows one step per byte
 # What to say, by a part of the name or the text of SQLite's error. Others mean damage, such as IOERR_SHORT_READ.
 REASONS = {
@@ -68,10 +67,12 @@ def explained(path: Path) -> Iterator[None]:
 class Connection(sqlite3.Connection):
     """A connection that stops a statement at a limit of steps, and at Ctrl-C."""
 
+    stride = 1_000_000  # steps of SQLite's virtual machine between two checks of the limit and of Ctrl-C
+
     def limit_steps(self, path: Path) -> None:
         """Stop every statement that takes more steps than reading all of `path` can need."""
         self._path, self._strides = path, 0
-        self.set_progress_handler(self._count, STRIDE)
+        self.set_progress_handler(self._count, self.stride)
 
     def _count(self) -> bool:
         self._strides += 1
@@ -79,7 +80,7 @@ class Connection(sqlite3.Connection):
 
     def _exceeded(self) -> bool:
         size = self._path.stat().st_size if self._path.exists() else 0
-        return self._strides * STRIDE > FREE_STEPS + size
+        return self._strides * self.stride > FREE_STEPS + size
 
     def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
         """Run one statement with a new count of its steps."""

@@ -19,6 +19,7 @@ from .._base.arguments import shown
 from .._base.errors import DomainError, MissingExtra, StoreError
 from .._base.fields import Setting, check_names
 from .._base.files import check_target, shown_path, whole_file
+from .._base.lazy import install_command
 from ..train.spec import SETTINGS
 from . import Record, Store
 
@@ -233,7 +234,7 @@ def _parquet(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra(
-            "Parquet needs pyarrow: pip install 'sparsehead[parquet]', or export to .csv."
+            f"Parquet needs pyarrow: {install_command('parquet')}, or export to .csv."
         ) from None
     types = {name: _arrow_type(pyarrow, kinds) for name, kinds in _columns(rows).items()}
     schema = pyarrow.schema(types.items())

@@ -23,8 +23,6 @@ from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
 FAILED = "failed"  # status of a trial that could not be run: it has a "reason" and counts as missing
-STATUSES = ("solved", "budget_spent", "diverged", FAILED)
-MAX_JSON_CHARACTERS = 2**20  # in one column; typical rows have about a thousand
 SealedRow = tuple[
     tuple[Any, ...], dict[str, bytes]
 ]  # values in the order of COLUMNS, and packed arrays by name
@@ -110,9 +108,10 @@ def check_outcome(outcome: Any) -> None:
 
     None is allowed for a number: it replaces NaN, and numbers that do not apply.
     """
-    if not isinstance(outcome, dict) or outcome.get("status") not in STATUSES:
+    known = ("solved", "budget_spent", "diverged", FAILED)
+    if not isinstance(outcome, dict) or outcome.get("status") not in known:
         got = outcome.get("status") if isinstance(outcome, dict) else outcome
-        raise Damage(f"the status is one of {', '.join(STATUSES)}, got {str(got)[:40]!r}")
+        raise Damage(f"the status is one of {', '.join(known)}, got {str(got)[:40]!r}")
     for name in ("steps", "restarts_used"):
         value = outcome.get(name, 0)
         if type(value) is not int or value < 0:
@@ -188,12 +187,13 @@ def read_row(row: Sequence[Any]) -> Record:
 
 def _object(text: Any) -> dict[str, Any]:
     """Parse the JSON object in `text`; raise `Damage` for numbers and texts that some export format cannot hold."""
+    longest = 2**20  # in one column; typical rows have about a thousand
     try:
-        found = json.loads(text) if len(text) <= MAX_JSON_CHARACTERS else None
+        found = json.loads(text) if len(text) <= longest else None
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Damage(f"it holds text that is not a JSON object of at most {MAX_JSON_CHARACTERS} characters")
+        raise Damage(f"it holds text that is not a JSON object of at most {longest} characters")
     rest: list[Any] = [found]
     while rest:
         value = rest.pop()

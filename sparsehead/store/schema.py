@@ -9,24 +9,23 @@ from .rows import Damage
 APPLICATION_ID = 0x5370_4864  # "SpHd", in the file's header: marks a store
 VERSION = 3  # of the tables and of the JSON in them; files of other versions are rejected
 
-_APPEND_ONLY = "BEGIN SELECT RAISE(ABORT, 'append-only'); END"
-_STATEMENTS = (
-    "CREATE TABLE outcomes (spec_id TEXT PRIMARY KEY, spec TEXT NOT NULL, outcome TEXT NOT NULL, "
-    "made_by TEXT NOT NULL, created REAL NOT NULL, arrays TEXT NOT NULL, checksum TEXT NOT NULL)",
-    "CREATE TABLE arrays (spec_id TEXT NOT NULL REFERENCES outcomes (spec_id), name TEXT NOT NULL, "
-    "data BLOB NOT NULL, PRIMARY KEY (spec_id, name)) WITHOUT ROWID",
-    f"CREATE TRIGGER outcomes_stay BEFORE UPDATE ON outcomes {_APPEND_ONLY}",
-    f"CREATE TRIGGER outcomes_keep BEFORE DELETE ON outcomes {_APPEND_ONLY}",
-    f"CREATE TRIGGER arrays_stay BEFORE UPDATE ON arrays {_APPEND_ONLY}",
-    f"CREATE TRIGGER arrays_keep BEFORE DELETE ON arrays {_APPEND_ONLY}",
-)
-
 
 def create(db: sqlite3.Connection) -> None:
     """Make the tables, inside the caller's transaction, unless another process has made them."""
     if db.execute("PRAGMA user_version").fetchone()[0]:
         return
-    for statement in _STATEMENTS:
+    append_only = "BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+    statements = (
+        "CREATE TABLE outcomes (spec_id TEXT PRIMARY KEY, spec TEXT NOT NULL, outcome TEXT NOT NULL, "
+        "made_by TEXT NOT NULL, created REAL NOT NULL, arrays TEXT NOT NULL, checksum TEXT NOT NULL)",
+        "CREATE TABLE arrays (spec_id TEXT NOT NULL REFERENCES outcomes (spec_id), name TEXT NOT NULL, "
+        "data BLOB NOT NULL, PRIMARY KEY (spec_id, name)) WITHOUT ROWID",
+        f"CREATE TRIGGER outcomes_stay BEFORE UPDATE ON outcomes {append_only}",
+        f"CREATE TRIGGER outcomes_keep BEFORE DELETE ON outcomes {append_only}",
+        f"CREATE TRIGGER arrays_stay BEFORE UPDATE ON arrays {append_only}",
+        f"CREATE TRIGGER arrays_keep BEFORE DELETE ON arrays {append_only}",
+    )
+    for statement in statements:
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")

@@ -26,7 +26,6 @@ from .progress import Progress, State, SweepResult
 from .units import MOST_TRIALS, Backlog
 
 RUNNER = "sparsehead.train.loop:run_trials"
-MAX_DEATHS = 3  # a trial counts as failed after its worker has ended this often
 
 Message = dict[str, Any]
 
@@ -289,14 +288,15 @@ class Sweep:
     def _worker_ended(self, worker: Any, backlog: Backlog, state: State) -> None:
         """Count what the ended worker had committed; try its other trials again, each in a unit of its own."""
         how = self.pool.remove(worker)
+        most_deaths = 3  # a trial counts as failed after its worker has ended this often
         for key, spec in [item for unit in worker.units for item in unit.waiting.items()]:
             state.deaths[key] += 1
             if self.store.find([spec], self._engine):
                 state.finished(spec)
-            elif state.deaths[key] < MAX_DEATHS:
+            elif state.deaths[key] < most_deaths:
                 backlog.again(spec)
             else:
-                reason = f"its worker ended {MAX_DEATHS} times ({how}); memory may be short"
+                reason = f"its worker ended {most_deaths} times ({how}); memory may be short"
                 self._give_up(spec, reason, state.failed if "@" in spec.learner else state.errors)
 
     def _give_up(self, spec: TrainSpec, reason: str, reasons: dict[str, str]) -> None:

@@ -21,9 +21,6 @@ from ..train.spec import spec_id
 from ..train.transformer.library import Missing, library
 from .worker import load_function, run_unit
 
-# These determine the numbers: a worker that differs in one of them is not used. Other differences are only reported.
-MUST_AGREE = ("sparsehead", "compiled engine", "torch")
-
 
 class Abandoned(BaseException):
     """Raised inside a unit that the sweep has abandoned, to end it."""
@@ -51,7 +48,9 @@ def difference(theirs: dict[str, str]) -> tuple[str, bool]:
     here = environment()
     names = [name for name in here if theirs.get(name) != here[name]]
     words = [f"{name} {theirs.get(name) or 'unknown'} (here {here[name] or 'unknown'})" for name in names]
-    return ", ".join(words), not set(names) & set(MUST_AGREE)
+    # These determine the numbers: a worker that differs in one of them is not used. Other differences are reported.
+    must_agree = ("sparsehead", "compiled engine", "torch")
+    return ", ".join(words), not set(names) & set(must_agree)
 
 
 def introduce(started_here: bool, dask_worker: Any) -> str:

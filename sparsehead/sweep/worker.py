@@ -93,7 +93,7 @@ def run_unit(
     options: dict[str, Any],
     keep: Callable[[Any, Any, dict[str, Any] | None], None],
     tell: Callable[[dict[str, Any]], None],
-    progress_every: float = 0.5,
+    progress_every: float = 0.2,
 ) -> None:
     """Run the specs of a unit: pass outcomes to `keep` and messages to `tell`; a StoreError of `keep` ends the unit."""
     from .._base.errors import LearnerError, StoreError

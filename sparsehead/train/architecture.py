@@ -7,7 +7,6 @@ from .._base.errors import DomainError
 from .._base.fields import about, setting, settings_of
 from ..heads.encoding import ENCODINGS
 
-GATES = ("none", "zeros", "ones", "both")
 MARKERS = 2  # coordinates of a gated model that say which bit a token has; positions have the others
 SIGMAS = ("identity", "relu", "gelu", "tanh")  # the kernel gets an index: keep the order
 OWN, OWN_BAG = "own-", "bag-"  # prefixes of names of user-defined encodings; a hash of the numbers follows
@@ -40,7 +39,7 @@ class Shape:
     )  # fmt: skip
     gate: str = setting(
         "none", "Model", "Bits whose positions a head attends to: all, zeros, ones, or half of the heads each.",
-        choices=GATES,
+        choices=("none", "zeros", "ones", "both"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -12,8 +12,6 @@ from ..reading.occam import OccamBound
 from ..reading.sampling import Agreement
 from .spec import TrainSpec
 
-BY_HEAD = "columns ranked by the head, table by the labels, size by the Occam bound"
-
 
 @dataclass(frozen=True, repr=False)
 class TableReading(ShortRepr):
@@ -41,7 +39,7 @@ class TableReading(ShortRepr):
     better: bool
     unseen: int
     flips: dict[str, float]
-    method: str = BY_HEAD
+    method: str = "columns ranked by the head, table by the labels, size by the Occam bound"
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,20 +22,18 @@ from ..reading.occam import log_price, tail_inversion
 from ..reading.queries import Oracle, flip_shares
 from ..reading.sampling import majority_junta
 
-FLIPPED_COLUMNS = 64  # columns with the most attention; flipping more would take longer than training
-FLIPPED_ROWS = 256
-CANDIDATES = 10  # columns whose subsets are tried: 848 subsets of at most 6 columns
-FILLING_ROWS = 64  # rows on which the head votes on a pattern that no row has
-
 
 def rank_columns(model: Model, bits: Shaped[Array, "m T"]) -> dict[int, float]:
     """Return the candidate columns, most important first, with the share of rows whose label a flip changes."""
-    oracle, rows = Oracle(model), bits[:FLIPPED_ROWS]
+    flipped_rows = 256
+    oracle, rows = Oracle(model), bits[:flipped_rows]
     attention = mean_attention(model, rows)
-    looked_at = np.argsort(-attention, kind="stable")[:FLIPPED_COLUMNS].tolist()
+    flipped_columns = 64  # columns with the most attention; flipping more would take longer than training
+    looked_at = np.argsort(-attention, kind="stable")[:flipped_columns].tolist()
     flips = flip_shares(oracle, rows, oracle(rows), looked_at)
     ranked = sorted(looked_at, key=lambda t: (-flips[t], -attention[t]))
-    return {t: flips[t] for t in ranked[:CANDIDATES]}
+    most_columns = 10  # columns whose subsets are tried: 848 subsets of at most 6 columns
+    return {t: flips[t] for t in ranked[:most_columns]}
 
 
 def least_bound(sample: Sample, columns: list[int], *, most: int, delta: float) -> SparseFunction:
@@ -57,8 +55,9 @@ def filled(f: SparseFunction, model: Model, bits: Shaped[Array, "m T"]) -> tuple
     index = bits[:, list(f.support)].astype(np.int64) @ (1 << np.arange(f.s))
     unseen = np.flatnonzero(np.bincount(index, minlength=2**f.s) == 0)
     table = f.values.copy()
+    filling_rows = 64  # rows on which the head votes on a pattern that no row has
     for pattern in unseen.tolist():
-        rows = bits[:FILLING_ROWS].copy()
+        rows = bits[:filling_rows].copy()
         rows[:, list(f.support)] = pattern >> np.arange(f.s) & 1
         table[pattern] = Oracle(model)(rows).mean() > 0.5
     return from_table(T=f.T, support=f.support, table=table), len(unseen)

@@ -30,12 +30,6 @@ from .spec import SETTINGS, TrainSpec
 from .spec import preset as preset_spec
 from .transformer.engines import make_engine
 
-# Settings that a table determines, or that make sense only if fresh samples can be drawn.
-NOT_FOR_TABLES = ("function", "T", "m", "s", "p", "noise", "feature_noise", "inputs", "unique", "online", "learner",
-                  "holdout", "target", "keep_training", "stall")  # fmt: skip
-PATIENCE = 200  # a restart ends after this many steps without a better check
-VALIDATION = 5  # one in this many rows is used to choose when training stops
-
 
 class TableKeywords(Settings, total=False):
     """The arguments of `learn` besides a table and a seed."""
@@ -129,24 +123,29 @@ def best_head(
     how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
     """Train on 4/5 of the rows; return spec, head with the best accuracy on the others, and its step and restart."""
+    # Settings that a table determines, or that make sense only if fresh samples can be drawn.
+    not_for_tables = ("function", "T", "m", "s", "p", "noise", "feature_noise", "inputs", "unique", "online", "learner",
+                  "holdout", "target", "keep_training", "stall", "least_lean")  # fmt: skip
     for name in settings:
-        if name in NOT_FOR_TABLES:
+        if name in not_for_tables:
             raise DomainError(
                 f"{name} ({SETTINGS[name].option}) is for a function; a table already has rows, columns and labels."
             )
     check_names(settings, SETTINGS, what="learn")
     bits, labels = seen
-    checked = np.arange(len(labels)) % VALIDATION == 0
+    validation_rows = 5  # one in this many rows is used to choose when training stops
+    checked = np.arange(len(labels)) % validation_rows == 0
     sample, check = (bits[~checked], labels[~checked]), (bits[checked], labels[checked])
-    own = {"n_steps": 1000, "restarts": 3, **settings}
+    own = {"n_steps": 1000, "restarts": 3, "least_lean": 0.0, **settings}
     spec = preset_spec(preset, function="0", T=bits.shape[1], m=len(sample[1]), seed=seed, **own)
     require_trial(spec, dtype=how.get("dtype", "float32"))
     engine = make_engine(spec, **how)
     best: tuple[float, Model | None, int, int] = (-1.0, None, 0, 0)
+    patience_steps = 200  # a restart ends after this many steps without a better check
     for restart in range(spec.restarts):
         engine.start(spec, restart, sample)
         step, last, here = 0, 0, -1.0
-        while step < spec.n_steps and step - last < PATIENCE:
+        while step < spec.n_steps and step - last < patience_steps:
             losses = engine.advance(min(spec.check_every, spec.n_steps - step))
             step += len(losses)
             if not losses or not math.isfinite(losses[-1]):

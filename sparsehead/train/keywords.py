@@ -48,3 +48,4 @@ class Settings(TypedDict, total=False):
     target: float  # Validation accuracy that counts as learned.
     keep_training: bool  # Go on to the last step after success.
     stall: int  # Give a fitted run up after so many steps without progress; 0 never.
+    least_lean: float  # Give a fitted run up if its lean is below this per 1000 steps; 0 never.

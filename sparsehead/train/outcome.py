@@ -81,7 +81,7 @@ class Run(WithChart):
 
     @property
     def appearance(self) -> Appearance | None:
-        """When influence and attention singled out the support, and when accuracy rose; None if not recorded."""
+        """The steps at which influence and attention singled out the support and accuracy rose, if recorded."""
         return appearance(self.outcome.history)
 
     @property

@@ -10,8 +10,6 @@ from ..functions import assignments, from_table
 from ..reading.sampling import agreement_of
 from .data_run import Rival
 
-MOST_SPELLED = 10  # a tree that reads more columns is not written as a formula
-
 
 def rivals_of(
     data: Dataset, seen: Shaped[Array, " seen"], kept: Shaped[Array, " kept"], *, seed: int
@@ -50,7 +48,8 @@ def rivals_of(
 def _tree_formula(tree: object, data: Dataset) -> str:
     """Write the tree's function in the names of its columns; if it reads many, only its number of leaves."""
     used = sorted({int(t) for t in tree.tree_.feature if t >= 0})  # type: ignore[attr-defined]
-    if len(used) > MOST_SPELLED:
+    most_spelled = 10  # a tree that reads more columns is not written as a formula
+    if len(used) > most_spelled:
         return f"a tree of {tree.get_n_leaves()} leaves over {len(used)} columns"  # type: ignore[attr-defined]
     rows = np.zeros((2 ** len(used), data.T), dtype=np.uint8)
     rows[:, used] = assignments(len(used))

@@ -10,9 +10,11 @@ import numpy as np
 from .. import __version__
 from .._base.types import Array, Float
 from ..capacity.norms import layer_norms
+from ..functions import is_monotone
 from ..heads.model import Model
 from ..reading.appearance import look
 from .data import FreshBatches, Holdout, check_on, training_set
+from .lean import LeanRule
 from .outcome import Outcome, TrialProgress
 from .spec import TrainSpec, spec_id, target_function, task_of
 from .transformer.engine import Engine
@@ -36,12 +38,16 @@ class Trial:
         self.diverged: list[int] = []
         self.best_run: tuple[float, dict[str, list[float | int]]] = (-1.0, {})
         self._sample = None if spec.online else training_set(spec)
+        self._rule: LeanRule | None = None
+        if spec.least_lean and self._sample is not None and is_monotone(target_function(spec)):
+            self._rule = LeanRule(self._sample, spec.least_lean)
         self._begin()
 
     def _begin(self) -> None:
         """Start the next restart."""
         self.step, self.best_here, self.best_step = 0, 0.0, 0
         self.solved_at: int | None = None
+        self.fitted_at: int | None = None
         self.loss, self.train_accuracy, self.accuracy = math.nan, 0.0, 0.0
         self.history: dict[str, list[float | int]] = {
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
@@ -78,9 +84,18 @@ class Trial:
         if self.solved_at is not None:
             ended = self.step >= self.spec.n_steps or not self.spec.keep_training
             return self._outcome("solved") if ended else None
+        return self._next_restart() if self.step >= self.spec.n_steps or self._given_up() else None
+
+    def _given_up(self) -> bool:
+        """Whether the run has fitted its training set and is judged lost by `stall` or `least_lean`."""
+        if self.loss >= 0.01:
+            return False
+        if self.fitted_at is None:
+            self.fitted_at = self.step
         stall = self.spec.stall
-        stalled = stall > 0 and self.loss < 0.01 and self.step - self.best_step >= stall
-        return self._next_restart() if self.step >= self.spec.n_steps or stalled else None
+        if stall > 0 and self.step - self.best_step >= stall:
+            return True
+        return self._rule is not None and self._rule.lost(self.engine.model({}), self.step - self.fitted_at)
 
     def _check(self, trained: bool) -> None:
         """Measure and record the accuracies; without steps before (`trained` is False) the training accuracy is 0."""

@@ -37,8 +37,9 @@ def _log_covering(
 
 @claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
-    """The maximum over samples of the maximum over positions is one maximum over $m T$ tokens. Hence covers of $Score$
-    and $phi_in$ on $m T$ points suffice for the head, and $T$ enters only through the logarithm of their size.
+    """For sequences of $T$ tokens, the maximum over $m$ samples of the maximum over positions is one maximum over
+    $m T$ tokens. Hence covers of $Score$ and $phi_in$ (see attention-head) on $m T$ points suffice for the head,
+    and $T$ enters only through the logarithm of their size.
     """
     rng = stream(context.seed, "aggregation")
     same, served = True, 0.0
@@ -75,9 +76,10 @@ def check_token_aggregation(context: Context) -> Finding:
 
 @claim("head-capacity", kind="theorem", where="paper theorem 4.2; notes section 3.1")
 def check_head_capacity(context: Context) -> Finding:
-    """For every split of $eps$, $ln N(F_head; eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m T
-    points)$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$, $phi_out$ being fixed. A scalar output divides $eps$
-    by $B_w$.
+    """A cover of heads is made of a cover of their scores and one of their $phi_in$, with $phi_out$ fixed: $ln
+    N(F_head; eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m T points)$ for all radii $eps_s$,
+    $eps_in$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$ (constants as in head-lipschitz). For a scalar
+    output, read by a vector of length $B_w$, $eps$ is divided by $B_w$.
 
     Checked for tokens in [-1, 1] and values |v| <= 1, so that B_X = B_in = L_out = 1; `head_error_bound` gives the
     head's eps from eps_s and eps_in. If all heads have the same values, heads with small scores are as far apart as
@@ -124,8 +126,8 @@ def _one_dimensional_head(x: Float[Array, "T 1"], theta: tuple[float, float]) ->
 
 @claim("pseudo-dimension", kind="proposition", where="paper proposition 4.4")
 def check_pseudo_dimension(context: Context) -> Finding:
-    """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: sequences of tokens on a circle,
-    each with a bit of its index, are shattered by queries of length $T^2$.
+    """Without norm bounds, tokens of width $d = 3$ suffice for pseudo-dimension $>= floor(log2 T)$: sequences of
+    tokens on a circle, each with a bit of its index, are shattered by queries of length $T^2$.
     """
     lengths = [4, 8, 16, 32, 64]
     done = [T for T in lengths if shatters(T)]
@@ -139,8 +141,11 @@ def check_pseudo_dimension(context: Context) -> Finding:
 
 @claim("single-layer-capacity", kind="corollary", where="paper corollary 4.5; notes section 3.2")
 def check_single_layer_capacity(context: Context) -> Finding:
-    """$ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK B_Z B_X B_V)^{2/3}
-    ln^{1/3}(2 N_S + 1) ]^3$ with $N_S <= m T$: $T$ enters through a logarithm only.
+    """For heads with $||W_V||_{2,1} <= B_V^{2,1}$, spectral norm $||W_V|| <= B_V$, $||W_QK||_F <= B_QK$ and
+    $L_sigma$-Lipschitz $sigma$, on tokens of length at most $B_X$ and contexts of length at most $B_Z$, $ln
+    N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK B_Z B_X B_V)^{2/3}
+    ln^{1/3}(2 N_S + 1) ]^3$. $T$ enters through a logarithm only: $N_S <= m T$ is the number of scores, and
+    $Lambda$ is the logarithmic factor of linear-cover for the values.
     """
     right = True
     for m, T, k, eps in ((1, 1, 1, 1.0), (40, 10, 5, 0.3), (10**6, 10**8, 64, 0.01)):
@@ -197,8 +202,8 @@ def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
 
 @claim("positional-capacity", kind="corollary", where="paper A.11")
 def check_positional_capacity(context: Context) -> Finding:
-    """If a fixed table of positions, with rows of length at most $B_P$, is added to the tokens, $B_X$ becomes $B_X +
-    B_P$ in every term.
+    """If a fixed table of positions, with rows of length at most $B_P$, is added to tokens of length at most $B_X$,
+    then $B_X + B_P$ takes the place of $B_X$ in every term of the capacity bound.
     """
     rng = stream(context.seed, "positions")
     X, P = rng.normal(size=(50, 4)), rng.normal(size=(50, 4))
@@ -226,8 +231,8 @@ def check_positional_capacity(context: Context) -> Finding:
 
 @claim("multi-head-capacity", kind="corollary", where="paper A.12; notes section 4")
 def check_multi_head_capacity(context: Context) -> Finding:
-    """For a sum of $H$ heads the terms of all heads are added inside the bracket: $(sum_h [..])^3 / eps^2$. A head with
-    zero weights adds nothing.
+    """For a sum of $H$ heads the terms of all heads are added inside the bracket of single-layer-capacity: $(sum_h
+    [..])^3 / eps^2$. A head with zero weights adds nothing.
     """
     ratios = {}
     for H in (2, 3, 5):
@@ -269,8 +274,8 @@ def check_multi_head_capacity(context: Context) -> Finding:
 
 @claim("trauger-tewari", kind="remark", where="Trauger and Tewari 2024, cited for comparison")
 def check_trauger_tewari(context: Context) -> Finding:
-    """Under a bound on $||W_QK||_{1,1}$ there is a capacity bound that does not depend on $T$: Maurey's sparsification
-    replaces a cover of $m T$ points.
+    """Under a bound on $||W_QK||_{1,1}$, the sum of absolute entries, there is a capacity bound that does not
+    depend on $T$: Maurey's sparsification replaces a cover of $m T$ points.
     """
     rng = stream(context.seed, "maurey")
     worst = 0.0

@@ -8,10 +8,11 @@ from .evidence import evidence
 from .formulas import plain
 
 erratum = partial(claim, kind="erratum")
+neighbour = partial(claim, kind="neighbour")
 
 __all__ = [
     "EXACT", "ROUNDING", "VERDICTS", "Check", "Claim", "Context", "Finding", "NotRun", "claim", "erratum", "finding",
-    "judged",
+    "judged", "neighbour",
 ]  # fmt: skip
 ROUNDING = 1e-12  # relative rounding of a few dozen float64 operations
 EXACT = 1e-9  # above any rounding in float64, below any change of a constant

@@ -82,8 +82,9 @@ def check_covering_example(context: Context) -> Finding:
 
 @claim("covering-number", kind="definition", where="paper definition in section 3; notes definition 2.1")
 def check_covering_number(context: Context) -> Finding:
-    """$N_inf(F; eps; z_1..z_m)$ is the size of the smallest subset $C$ of $F$ such that every $f$ in $F$ has a member
-    of $C$ within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over samples.
+    """For a class $F$ of functions and points $z_1 .. z_m$, $N_inf(F; eps; z_1..z_m)$ is the size of the smallest
+    subset $C$ of $F$ such that every $f$ in $F$ has a member of $C$ within $eps$ of it at all $m$ points at once;
+    $N_inf(F, eps, m)$ is the supremum over samples of $m$ points.
     """
     m = 4
     signs = [lambda z, f=f: f[z] for f in itertools.product([-1.0, 1.0], repeat=m)]
@@ -99,8 +100,9 @@ def check_covering_number(context: Context) -> Finding:
 
 @claim("parameterized-covering-number", kind="definition", where="notes definition 2.2")
 def check_parameterized_covering_number(context: Context) -> Finding:
-    """For $F = {f(.; theta)}$ a cover may be given by parameters: a subset of $Theta$ whose functions cover $F$ at the
-    $m$ points. Two parameters with the same values on the sample count as one.
+    """For a class $F = {f(.; theta)}$ with parameters $theta$ in a set $Theta$, a cover may be given by parameters:
+    a subset of $Theta$ whose functions cover $F$ at the $m$ points. Two parameters with the same values on the
+    sample count as one.
     """
     thetas = [-2.0, -1.0, 0.0, 1.0, 2.0]
     values = evaluate_parameters(lambda z, theta: abs(theta) * z, thetas, [0.0, 1.0])

@@ -24,8 +24,8 @@ from .claim import EXACT, Context, Finding, claim, finding
 
 @claim("bump", kind="lemma", where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)")
 def check_bump(context: Context) -> Finding:
-    """$psi(x) = nu(x) + nu(2 delta - x) - 1$, two ramps of two ReLU units each, is 1 on $[0, 2 delta]$, 0 outside
-    $[-delta, 3 delta]$, and linear in between.
+    """For $delta > 0$ and the ramp $nu$ from 0 to 1 made of two ReLU units, $psi(x) = nu(x) + nu(2 delta - x) - 1$
+    is 1 on $[0, 2 delta]$, 0 outside $[-delta, 3 delta]$, and linear in between.
     """
     error = 0.0
     for delta in (0.05, 0.25, 2.0):
@@ -42,10 +42,11 @@ def check_bump(context: Context) -> Finding:
 
 @claim("bump-net", kind="lemma", where="paper lemma B.8 (our reading of the numbering)")
 def check_bump_net(context: Context) -> Finding:
-    """For $n$ targets in $R^{d_f}$, pairwise at least $g$ apart in $l_inf$ and of size at most $B$, and $delta = g/4$,
-    a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly on its $delta$-cube and 0 outside all $2
-    delta$-cubes. Weights and biases of the first layer are at most $B/delta + 2$, of the second layer at most $2 d_f$,
-    and entries of $w$ at most the largest value.
+    """For $n$ targets in $R^{d_f}$ with a value each, pairwise at least $g$ apart in $l_inf$ and of size at most
+    $B$, and $delta = g/4$, a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly within
+    $delta$ of it (in $l_inf$) and 0 at points farther than $2 delta$ from all targets. Weights and biases of the
+    first layer are at most $B/delta + 2$, of the second layer at most $2 d_f$, and entries of the read-out $w$ at
+    most the largest value.
     """
     rng = stream(context.seed, "bump-net")
     error, off, shapes = 0.0, 0.0, set()
@@ -76,8 +77,8 @@ def check_bump_net(context: Context) -> Finding:
 
 @claim("exact-decoder", kind="ours")
 def check_exact_decoder(context: Context) -> Finding:
-    """A piecewise linear decoder with two ReLU units per change of value is constant on every interval that can contain
-    the head's output; placed inside the head, with $sigma = ReLU$, it needs no MLP.
+    """A piecewise linear decoder with two ReLU units per change of value is constant on every interval that can
+    contain the head's output; placed inside the head, with activation $sigma = ReLU$, it needs no MLP.
     """
     rng = stream(context.seed, "decoder")
     low = np.sort(rng.uniform(0, 10, size=12))

@@ -41,9 +41,9 @@ def agreement(paper: str, error: float, detail: str) -> Finding:
 
 @claim("matrix-norms", kind="definition", where="paper section 3, notation; notes section 2")
 def check_matrix_norms(context: Context) -> Finding:
-    """$||M||_{p,q}$ is the $q$-norm of the $p$-norms of the columns; so $||W||_{2,1}$ is the sum of column lengths and
-    $||X^T||_{2,inf}$ the length of the longest row of $X$. Always spectral <= Frobenius <= (2,1) <= $sqrt(columns)$
-    Frobenius.
+    """$||M||_{p,q}$ is the $q$-norm of the $p$-norms of the columns of a matrix $M$; so $||W||_{2,1}$ is the sum of
+    column lengths and $||X^T||_{2,inf}$ the length of the longest row of $X$. Always spectral <= Frobenius <= (2,1)
+    <= $sqrt(columns)$ Frobenius.
     """
     M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
     got = [matrix_norm(M, 2, 1), matrix_norm(M.T, 2, 1), matrix_norm(M.T, 2, np.inf), matrix_norm(M, 1, 1)]
@@ -65,8 +65,9 @@ def check_matrix_norms(context: Context) -> Finding:
 
 @claim("attention-head", kind="definition", where="paper definition 3.1; notes definition 2.4")
 def check_attention_head(context: Context) -> Finding:
-    """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T -> simplex$ and
-    arbitrary Score, Norm, $phi_in$ and $phi_out$.
+    """A head maps tokens $x_1 .. x_T$ and a context $z$ to $y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T,
+    z))_t phi_in(x_t) )$: $Score$ gives each token a number, $Norm: R^T -> simplex$ makes weights of these numbers,
+    and $phi_in$ and $phi_out$ are arbitrary functions.
     """
     X, W, rng = _case(context, "head")
     z = rng.normal(size=6)
@@ -78,7 +79,9 @@ def check_attention_head(context: Context) -> Finding:
 
 @claim("self-attention", kind="definition", where="notes equation (1)")
 def check_self_attention(context: Context) -> Finding:
-    """Self-attention is the head with a token of the sequence as its context: $z = x_tau$, one output per $tau$."""
+    """Self-attention is the head with a token of the sequence as its context: $z = x_tau$, one output for each
+    position $tau$.
+    """
     X, W, _ = _case(context, "self")
     layer = heads.tf_layer(X, W)
     error = max(float(np.abs(_row_by_row(X, W, X[t]) - layer[t]).max()) for t in range(7))
@@ -87,8 +90,9 @@ def check_self_attention(context: Context) -> Finding:
 
 @claim("tf-layer", kind="definition", where="paper definition 3.2; notes definition 2.5")
 def check_tf_layer(context: Context) -> Finding:
-    """$Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C$: the head with $Score(x, z) = z^T W_Q W_K^T x$, linear
-    $phi_in$, $phi_out = W_C^T sigma(.)$, $sigma$ Lipschitz with $sigma(0) = 0$, and softmax, at every position.
+    """For tokens in the rows of $X$, $Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C$: at every position the
+    head with $Score(x, z) = z^T W_Q W_K^T x$, softmax as $Norm$, $phi_in(x) = W_V^T x$ and $phi_out = W_C^T
+    sigma(.)$, where $sigma$ is Lipschitz with $sigma(0) = 0$.
     """
     X, W, _ = _case(context, "layer")
     S = X @ W.W_Q @ (X @ W.W_K).T
@@ -101,7 +105,9 @@ def check_tf_layer(context: Context) -> Finding:
     "tf-scalar", kind="definition", where="paper section 3, scalar output; notes definition 2.5, last line"
 )
 def check_tf_scalar(context: Context) -> Finding:
-    """$f_tf-scalar$ adds one token [CLS], which is itself attended, and returns $w^T y_[CLS]$."""
+    """$f_tf-scalar$ adds one token [CLS], which is itself attended, to a layer's sequence and returns $w^T
+    y_[CLS]$: the layer's output at [CLS], read by a vector $w$.
+    """
     X, W, rng = _case(context, "scalar")
     w = rng.normal(size=6)
     error = abs(heads.tf_scalar(X, W, w) - float(w @ _row_by_row(X, W, X[-1])))
@@ -110,7 +116,9 @@ def check_tf_scalar(context: Context) -> Finding:
 
 @claim("tf-head", kind="definition", where="paper section 4, with corollary 4.5; notes section 3.2")
 def check_tf_head(context: Context) -> Finding:
-    """$f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) )$: the layer with $k = d$ and $W_C$ dropped."""
+    """$f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) )$: the layer's output for a context $z$, with
+    $W_QK = W_Q W_K^T$, key width $k$ equal to the token width $d$, and without $W_C$.
+    """
     X, W, _ = _case(context, "tf-head")
     eye = HeadWeights(W.W_Q @ W.W_K.T, np.eye(6), np.eye(6), np.eye(6))
     layer = heads.tf_layer(X, eye)
@@ -130,7 +138,9 @@ def check_tf_heads(context: Context) -> Finding:
 
 @claim("tf-mlp", kind="definition", where="paper section 5; notes section 5")
 def check_tf_mlp(context: Context) -> Finding:
-    """$f_tf+mlp$: a head, or $s$ heads, read at [CLS] by a three-layer ReLU net $((y^T W_1)_+ W_2)_+ w$."""
+    """$f_tf+mlp$: the output $y$ at [CLS] of a head, or of $s$ heads side by side, read by a three-layer ReLU net
+    $((y^T W_1)_+ W_2)_+ w$, where $(.)_+$ is the ReLU.
+    """
     X, W, rng = _case(context, "mlp")
     W_1, W_2, w = rng.normal(size=(6, 5)), rng.normal(size=(5, 4)), rng.normal(size=4)
     y = heads.tf_heads(X, [W, W], sigma="identity")[-1]
@@ -142,8 +152,8 @@ def check_tf_mlp(context: Context) -> Finding:
 
 @claim("tf-deep", kind="definition", where="paper section 4, with theorem 4.7")
 def check_tf_deep(context: Context) -> Finding:
-    """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, where $Pi$ projects each row to the unit ball in place of
-    LayerNorm.
+    """Depth $L$: block $i$ maps the tokens $g_i$ to $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, where $f$ is
+    self-attention without $sigma$ and $W_C$, and $Pi$ projects each row to the unit ball, in place of LayerNorm.
     """
     X, W, _ = _case(context, "deep")
     one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
@@ -168,8 +178,9 @@ def check_tf_deep(context: Context) -> Finding:
 
 @claim("model", kind="ours")
 def check_model(context: Context) -> Finding:
-    """Any of the modules above, with its encoding and read-out, is represented by one immutable Model, evaluated on all
-    $2T + 1$ distinct tokens instead of $m$ sequences; its outputs equal those of the definitions.
+    """Any of the modules above, with its encoding and read-out, is represented by one immutable Model, evaluated on
+    the $2T + 1$ tokens that occur (two for each of $T$ positions, and [CLS]) instead of on $m$ sequences; its
+    outputs equal those of the definitions.
     """
     rng = stream(context.seed, "model")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
@@ -197,6 +208,7 @@ practical_block = Claim(
     "practical-block",
     kind="definition",
     where="paper, setup of the experiments",
-    statement="What the experiments train: pre-LayerNorm, biases, scores over $sqrt(k)$, GELU MLP of width "
-    "$4 d$, residuals and a final LayerNorm (the minGPT block, to which the paper points).",
+    statement="The experiments train a block with LayerNorm before attention and before the MLP, biases, scores "
+    "divided by $sqrt(k)$ ($k$: the width of a head), a GELU MLP of width $4 d$ ($d$: the width of a token), residuals "
+    "and a final LayerNorm: the minGPT block, to which the paper points.",
 )

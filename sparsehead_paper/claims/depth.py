@@ -177,8 +177,9 @@ def check_layer_parameters(context: Context) -> Finding:
 
 @claim("multi-layer-capacity", kind="theorem", where="paper theorem 4.7 and A.17")
 def check_multi_layer_capacity(context: Context) -> Finding:
-    """For depth $L$ the bound adds up the terms of every block, each weighted by the Lipschitz constants of the blocks
-    above it: $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$).
+    """For depth $L$ the bound adds up the terms of every block, each weighted by the Lipschitz constants of the
+    blocks above it: for tokens of length at most $B_X$, $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper:
+    $1 + 4 ||W_QK||$).
     """
     rng = stream(context.seed, "depth")
     right, worst, prices = True, 0.0, []

@@ -16,8 +16,8 @@ from .claim import Claim, Context, Finding, erratum, finding
 
 @erratum("errata-notes-11", where="notes figure 3, definition 2.4", about="attention-head")
 def check_errata_notes_11(context: Context) -> Finding:
-    """The modules are $f_tf-head$, $f_tf-layer$, $f_tf-scalar$; a head maps $X^T × Z$ to $Y$, not $X$ to $Y$: its
-    output depends on the whole sequence and on the context.
+    """The modules are $f_tf-head$, $f_tf-layer$, $f_tf-scalar$; a head maps $X^T × Z$ to $Y$, not $X$ to $Y$ ($X$:
+    tokens, $Z$: contexts, $Y$: outputs): its output depends on the whole sequence and on the context.
     """
     rng = stream(context.seed, "errata-11")
     token = rng.normal(size=3)
@@ -43,8 +43,9 @@ def check_errata_notes_11(context: Context) -> Finding:
 
 @erratum("errata-notes-12", where="notes assumption 3.1, equation (3)", about="head-capacity")
 def check_errata_notes_12(context: Context) -> Finding:
-    """$theta_out$ ranges over a set, but the product cover covers only $theta_s$ and $theta_in$: with one score, one
-    $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it would give $N = 1$. $phi_out$ must be fixed, or covered too.
+    """The parameters $theta_out$ of $phi_out$ range over a set, but the product cover covers only those of the
+    score and of $phi_in$, $theta_s$ and $theta_in$: with one score, one $phi_in$ and $phi_out(y) = c y$, $c$ in
+    $[0, 1]$, it would give $N = 1$. $phi_out$ must be fixed, or covered too.
     """
     values = evaluate_parameters(lambda y, c: c * y, np.linspace(0, 1, 101), [1.0])
     size = class_covering_number(values, eps=0.1).size
@@ -82,8 +83,9 @@ def check_errata_notes_13(context: Context) -> Finding:
 
 @erratum("errata-notes-14", where="notes equation (8)", about="vector-cover")
 def check_errata_notes_14(context: Context) -> Finding:
-    """The left side must be $ln N_inf$, not $N_inf$: on points $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the
-    covering number is at least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
+    """In the cover of linear functions (vector-cover, with vectors of length up to $a$ on $N$ points of length up
+    to $b$), the left side must be $ln N_inf$, not $N_inf$: on the unit vectors $x_i = e_i$ with $a = b = 1$ and
+    $eps = 0.2$ the covering number is at least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
     """
     sizes = [10**4, 10**6, 10**8]
     lower = [log_cover_lower(a=1, b=1, eps=0.2, N=N) for N in sizes]
@@ -102,7 +104,7 @@ errata_notes_15 = Claim(
     "errata-notes-15",
     kind="erratum",
     where="notes lemma 3.3",
-    statement="$W$ in $R^{d_1 × d_2}$ acts on $x$ in $R^{d_2}$; printed is $R^{d_1}$: a dimension in a "
+    statement="A matrix $W$ in $R^{d_1 × d_2}$ acts on $x$ in $R^{d_2}$; printed is $R^{d_1}$: a dimension in a "
     "formula, with nothing to compute.",
     text_only=True,
 )
@@ -110,8 +112,8 @@ errata_notes_15 = Claim(
 
 @erratum("errata-notes-16", where="notes equation (10)", about="single-layer-capacity")
 def check_errata_notes_16(context: Context) -> Finding:
-    """The score is bilinear: doubling the query doubles the score, so the bound must contain $||z||$. To combine the
-    terms, the split lemma is needed.
+    """The score is bilinear: doubling the query $z$ doubles the score, so the bound must contain $||z||$. To
+    combine the terms, the split lemma is needed.
     """
     weights = np.linspace(-1, 1, 41)
     sizes = [
@@ -142,8 +144,8 @@ def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
 
 @erratum("errata-notes-17", where="notes section 3.2, head bound", about="single-layer-capacity")
 def check_errata_notes_17(context: Context) -> Finding:
-    """The term of $W_QK$ lacks $B_X ||z||$: multiplying the inputs by $c$, $W_QK$ by $1/c^2$ and $W_V$ by $1/c$ does
-    not change the class, but changes the printed bound.
+    """The term of $W_QK$ lacks $B_X ||z||$, for tokens of length up to $B_X$ and a query $z$: multiplying the
+    inputs by $c$, $W_QK$ by $1/c^2$ and $W_V$ by $1/c$ does not change the class, but changes the printed bound.
     """
     c, (Q, V, V21) = 10.0, (5.0, 1.0, 2.0)
     rng = stream(context.seed, "errata-17")

@@ -22,8 +22,8 @@ from .covering import EXAMPLE_SETS
 
 @erratum("errata-notes-1", where="notes section 2.1.1", about="pseudometric-cover")
 def check_errata_notes_1(context: Context) -> Finding:
-    """A pseudometric also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, but then no point
-    covers even itself at $eps < 1$. Also, the covering number is a size, not a subset.
+    """A pseudometric $d$ also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, but then no
+    point covers even itself at $eps < 1$. Also, the covering number is a size, not a subset.
     """
     D = np.ones((4, 4))  # d(x, y) = 1 for all x and y, x = y included
     axioms = (D == D.T).all() and all(
@@ -46,8 +46,9 @@ def check_errata_notes_1(context: Context) -> Finding:
 
 @erratum("errata-notes-2", where="notes section 2.1.2", about="covering-example")
 def check_errata_notes_2(context: Context) -> Finding:
-    """The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and $N(0.5) = 2$ is false for
-    both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6, 2.5)}$ covers neither.
+    """The point set changes between the two examples of covering numbers $N(eps)$ (3 becomes 0.3, 2.5 becomes
+    0.65), and $N(0.5) = 2$ is false for both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6,
+    2.5)}$ covers neither.
     """
     sizes = [covering_number(points, eps="0.5").size for points in EXAMPLE_SETS.values()]
     first = np.array(EXAMPLE_SETS["as printed"], dtype=np.float64)
@@ -80,8 +81,8 @@ def check_errata_notes_3(context: Context) -> Finding:
 
 @erratum("errata-notes-4", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_4(context: Context) -> Finding:
-    """'More spread out, hence larger' holds for scaling, $N(c T, eps) = N(T, eps/c)$, but not for adding points: with
-    centres in the set, $N({-1, 1}, 1) = 2$ and $N({-1, 0, 1}, 1) = 1$.
+    """'More spread out, hence larger' holds for scaling a set $T$, $N(c T, eps) = N(T, eps/c)$, but not for adding
+    points: with centres in the set, $N({-1, 1}, 1) = 2$ and $N({-1, 0, 1}, 1) = 1$.
     """
     two, three = (covering_number(p, eps=1).size for p in ([-1, 1], [-1, 0, 1]))
     scaled = [covering_number(3 * np.array([-1.0, 0.5, 1.0]), eps=3 * e).size for e in (0.4, 0.6, 1.6)]
@@ -96,8 +97,8 @@ def check_errata_notes_4(context: Context) -> Finding:
 
 @erratum("errata-notes-5", where="notes section 2.1.2, after definition 2.1", about="covering-number")
 def check_errata_notes_5(context: Context) -> Finding:
-    """The point to cover is the vector of all $m$ values $f(z_i)$, not each single value: the functions from $m$ points
-    to $+-1$ have two values, but covering number $2^m$.
+    """The point to cover is the vector of all $m$ values $f(z_i)$ of a function, not each single value: the
+    functions from $m$ points to $+-1$ have two values, but covering number $2^m$.
     """
     m = 5
     functions = [lambda z, n=n: 1.0 - 2.0 * (n >> z & 1) for n in range(2**m)]
@@ -116,16 +117,18 @@ errata_notes_6 = Claim(
     "errata-notes-6",
     kind="erratum",
     where="notes section 2.1",
-    statement="$N(T, eps, d)$, $N_2(T, eps, .)$ and $N_2(eps, T, .)$ are one quantity with its arguments "
-    "permuted: a matter of notation, with nothing to compute.",
+    statement="$N(T, eps, d)$, $N_2(T, eps, .)$ and $N_2(eps, T, .)$ are one quantity, the covering number of "
+    "a set $T$ at radius $eps$ in a metric $d$, with its arguments permuted: a matter of notation, with nothing to "
+    "compute.",
     text_only=True,
 )
 
 
 @erratum("errata-notes-7", where="notes lemma 2.3", about="generalization")
 def check_errata_notes_7(context: Context) -> Finding:
-    """The lemma needs a bounded, Lipschitz loss: unbounded functions with the squared loss have no such bound on
-    $eps_gen(f)$. The $O~$ hides a factor $ln m$ from the entropy integral.
+    """The lemma on generalisation needs a bounded, Lipschitz loss: unbounded functions with the squared loss have
+    no such bound on the gap $eps_gen(f)$ between risk and training risk. The $O~$ hides a factor $ln m$ from the
+    entropy integral.
 
     Counterexample: F = {0} has ln N = 0, so C_F = 0 and only the confidence term is left; y is large with small
     probability.
@@ -148,8 +151,9 @@ def check_errata_notes_7(context: Context) -> Finding:
 
 @erratum("errata-notes-8", where="notes section 2.2.1", about="vc-cover")
 def check_errata_notes_8(context: Context) -> Finding:
-    """$(e m/VC)^VC$ needs $m >= VC$ and $eps < 1$: at $m = 1$, $VC = 4$ it is 0.21, but a cover has at least one
-    function. The constant $e$ is Euler's number.
+    """The bound $(e m/VC)^VC$ on the covers of a class of VC dimension $VC$ on $m$ points needs $m >= VC$ and $eps
+    < 1$: at $m = 1$, $VC = 4$ it is 0.21, but a cover has at least one function. The constant $e$ is Euler's
+    number.
     """
     patterns = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     d, on_one = vc_dimension(patterns), class_covering_number(patterns[:, :1, None], eps=0.5).size
@@ -170,8 +174,9 @@ def check_errata_notes_8(context: Context) -> Finding:
 
 @erratum("errata-notes-9", where="notes section 2.2.2", about="fat-cover")
 def check_errata_notes_9(context: Context) -> Finding:
-    """In the bound's exponent 'de' must be $d eps$, the logarithm must have base 2, and $m >= d$ is needed: as printed,
-    the bound is below $1e-40$ at $m = 1$, $d = 8$, while $N_inf([0,1]^X, .1, 1) = 5$.
+    """In the exponent of the bound by the fat-shattering dimension $d$, 'de' must be $d eps$, the logarithm must
+    have base 2, and $m >= d$ is needed: as printed, the bound is below $1e-40$ at $m = 1$, $d = 8$, while
+    $N_inf([0,1]^X, .1, 1) = 5$ for all functions to $[0,1]$.
     """
     m, d, eps = 1, 8, 0.1
     log2_term = math.log2(2 * math.e * m / (d * math.e))
@@ -194,8 +199,9 @@ def check_errata_notes_9(context: Context) -> Finding:
 
 @erratum("errata-notes-10", where="notes section 2.2.3", about="rademacher-cover")
 def check_errata_notes_10(context: Context) -> Finding:
-    """The factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the logarithm is
-    meant. With proper covers $c = e sqrt(2)$.
+    """In the bound on the Rademacher complexity of functions up to $A$ on $m$ points with $ln N(eps) <= C/eps^2$,
+    the factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the logarithm is
+    meant. With proper covers the bound's constant is $c = e sqrt(2)$.
 
     The class is that of all 2^m functions with values +-A on m points. With its smallest C the printed bound,
     c sqrt(C/m) (1 + log(A sqrt(m/C))), is positive; the lemma also allows a C 20 times larger, where it is negative.

@@ -17,8 +17,9 @@ from .claim import Claim, Context, Finding, erratum, finding
 
 @erratum("errata-notes-19", where="notes definitions 5.2, 5.4", about="symmetric")
 def check_errata_notes_19(context: Context) -> Finding:
-    """Definition 5.2 lacks its conclusion 'implies $f(b) = f(b')$'; the range is $R$ in one place and $R^d$ in another;
-    the other $T - s$ inputs are irrelevant, not relevant.
+    """Definition 5.2, of functions $f$ that depend on $s$ of $T$ bits, lacks its conclusion 'implies $f(b) =
+    f(b')$'; the range is $R$ in one place and $R^d$ in another; the other $T - s$ inputs are irrelevant, not
+    relevant.
     """
     f = parse("x0 & !x1", T=3)
     a, b = np.array([1, 0, 0]), np.array([0, 1, 0])
@@ -34,8 +35,8 @@ def check_errata_notes_19(context: Context) -> Finding:
 
 @erratum("errata-notes-20", where="notes section 5, deterministic positions", about="encodings")
 def check_errata_notes_20(context: Context) -> Finding:
-    """$T + 3$ approximately orthonormal vectors need not be a basis: they can lie in a space of far fewer than $T + 3$
-    dimensions, and are then linearly dependent.
+    """$T + 3$ approximately orthonormal vectors ($T$ positions, two bits, [CLS]) need not be a basis: they can lie
+    in a space of far fewer than $T + 3$ dimensions, and are then linearly dependent.
     """
     e = encodings.random_positions(400, 80, rng=stream(context.seed, "errata-20"))
     rows = np.vstack([e.positions(), e.E, e.cls])
@@ -50,8 +51,8 @@ def check_errata_notes_20(context: Context) -> Finding:
 
 @erratum("errata-notes-21", where="notes section 5, bag of vectors", about="encodings")
 def check_errata_notes_21(context: Context) -> Finding:
-    """$V$ is $T × d$, so $X = diag(b) V$; $V diag(b)$ is defined only if $d = T$, and then masks columns instead of
-    rows. The permutation acts from the left.
+    """The matrix $V$ of a bag of vectors is $T × d$, so its tokens are $X = diag(b) V$; $V diag(b)$ is defined only
+    if $d = T$, and then masks columns instead of rows. The permutation acts from the left.
     """
     b = np.array([1, 0, 1, 1])
     e = encodings.bag(4)
@@ -71,8 +72,9 @@ def check_errata_notes_21(context: Context) -> Finding:
 
 @erratum("errata-notes-22", where="notes section 5, proposition 5.5", about="tf-mlp")
 def check_errata_notes_22(context: Context) -> Finding:
-    """The composition defines $f_tf+mlp$, not $f_mlp$. 'For any input mapping' must mean the three mappings listed,
-    since nothing can be represented under a constant mapping. The score is $x^T W_K W_Q^T z$.
+    """The composition of a head and an MLP defines $f_tf+mlp$, not $f_mlp$. 'For any input mapping' must mean the
+    three mappings listed, since nothing can be represented under a constant mapping. The score of a token $x$ and a
+    context $z$ is $x^T W_K W_Q^T z$.
     """
     f, T = conjunction((1, 3), T=6), 6
     model = build(f, readout="mlp")
@@ -150,8 +152,9 @@ def check_errata_notes_23(context: Context) -> Finding:
 
 @erratum("errata-notes-24", where="notes section 5, end", about="sample-lower-bound")
 def check_errata_notes_24(context: Context) -> Finding:
-    """$log2 C(T, s)$ is of the order $s log(T/s)$, not $s log T$: at $s = T$ it is 0. For AND a label has only
-    $H(2^{-s})$ bits of information, where $H$ is the binary entropy.
+    """The number of bits that name one of $C(T, s)$ supports, $log2 C(T, s)$, is of the order $s log(T/s)$, not $s
+    log T$: at $s = T$ it is 0. For AND a label has only $H(2^{-s})$ bits of information, where $H$ is the binary
+    entropy.
     """
     bits = {s: math.log2(math.comb(100, s)) for s in (3, 50, 100)}
     entropy = -(1 / 8) * math.log2(1 / 8) - (7 / 8) * math.log2(7 / 8)

@@ -23,7 +23,9 @@ from .claim import Context, Finding, erratum, finding
 
 @erratum("errata-paper-1", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_1(context: Context) -> Finding:
-    """The printed bump is 0 at its centre, where it should be 1; $psi(x) = nu(x) + nu(2 delta - x) - 1$ is right."""
+    """The printed bump is 0 at its centre, where it should be 1; $psi(x) = nu(x) + nu(2 delta - x) - 1$ is right,
+    with the ramp $nu$ and width $delta$ of bump.
+    """
     centre = np.array([0.25])
     printed, repaired = float(bump(centre, 0.25, printed=True)[0]), float(bump(centre, 0.25)[0])
     return finding(
@@ -36,8 +38,8 @@ def check_errata_paper_1(context: Context) -> Finding:
 
 @erratum("errata-paper-2", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_2(context: Context) -> Finding:
-    """$delta = g/8$ contradicts an approximation with error up to $g/4$: values within this error fall outside the
-    bump. $delta = g/4$ works.
+    """A bump of half-width $delta = g/8$ contradicts an approximation with error up to $g/4$, where $g$ is the
+    distance between targets: values within this error fall outside the bump. $delta = g/4$ works.
     """
     g = 1.0
     targets, y = np.array([[0.0], [g]]), np.array([[3 * g / 16]])
@@ -71,8 +73,9 @@ def head_error(
 
 @erratum("errata-paper-3", where="paper appendix B, one head, encoding (a)", about="single-head")
 def check_errata_paper_3(context: Context) -> Finding:
-    """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, so softmax
-    prefers one position, and the stated error is exceeded for every large $R$. Keys with equal scores correct this.
+    """For positions with inner products up to $Delta > 0$ the printed keys (the sum of the positions of $I$) give
+    unequal scores inside $I$, so softmax prefers one position, and the stated error is exceeded for every large
+    scale $R$ of the scores. Keys with equal scores correct this.
     """
     rng = stream(context.seed, "errata-paper-3")
     draws = [encodings.random_positions(200, 512, rng=rng) for _ in range(5)]
@@ -90,7 +93,9 @@ def check_errata_paper_3(context: Context) -> Finding:
 
 @erratum("errata-paper-4", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_4(context: Context) -> Finding:
-    """$||W_1||_inf$ can reach $B/delta + 2$, more than printed, because it includes the biases of the outer kinks."""
+    """In the net of bumps (bump-net), $||W_1||_inf$ can reach $B/delta + 2$, more than printed, because it includes
+    the biases of the outer kinks; $B$ is the size of the targets and $delta$ the half-width of a bump.
+    """
     delta, B = 0.25, 1.0
     (first, _), _ = bump_net(np.array([[-B], [B]]), np.array([0.0, 1.0]), delta, 1)
     by_target = np.abs(first.b).reshape(2, 4).max(axis=1)  # four kinks each
@@ -106,8 +111,8 @@ def check_errata_paper_4(context: Context) -> Finding:
 
 @erratum("errata-paper-5", where="paper appendix B, target of encoding (a)", about="single-head")
 def check_errata_paper_5(context: Context) -> Finding:
-    """The printed target $(1/s) sum chi_i$ with $chi = +1$ for a zero bit decreases with the number of ones; for an
-    increasing function the sign must be changed.
+    """The printed target $(1/s) sum chi_i$, where $chi_i$ is +1 for a zero bit and -1 for a one, decreases with the
+    number of ones; for an increasing function the sign must be changed.
     """
     f = conjunction((1, 3, 4), T=6)
     model = paper_model(f, encodings.positional(6))
@@ -128,8 +133,9 @@ def check_errata_paper_5(context: Context) -> Finding:
 
 @erratum("errata-paper-6", where="paper proposition 5.1, norms", about="representation-norms")
 def check_errata_paper_6(context: Context) -> Finding:
-    """The true norms at $Delta = 0$ are smaller than the printed $O(s)$: $||W_K||$, $||W_V||$, $||W_C||_F = sqrt(s)$,
-    $sqrt(2)$, 1 for (a) and $sqrt(s+1)$, $sqrt(2s)$, $sqrt(s)$ for (c); $||W_K W_Q^T||_{2,1} = R sqrt(s)$.
+    """The true norms for orthonormal positions ($Delta = 0$) are smaller than the printed $O(s)$: $||W_K||$,
+    $||W_V||$, $||W_C||_F = sqrt(s)$, $sqrt(2)$, 1 for encoding (a) and $sqrt(s+1)$, $sqrt(2s)$, $sqrt(s)$ for (c);
+    $||W_K W_Q^T||_{2,1} = R sqrt(s)$, where $R$ is the scale of the scores.
     """
     s = 3
     f, norms = parity((1, 3, 4), T=7), {}
@@ -184,8 +190,9 @@ def check_errata_paper_7(context: Context) -> Finding:
 
 @erratum("errata-paper-8", where="paper corollary 4.5", about="single-layer-capacity")
 def check_errata_paper_8(context: Context) -> Finding:
-    """The score's term lacks a factor $B_X^2$ ($B_X ||z||$ for a context $z$): larger tokens with smaller weights can
-    compute the same functions, but the printed bound then falls below the number of heads that are $2 eps$ apart.
+    """The score's term in the capacity bound lacks a factor $B_X^2$, for the length of the longest token ($B_X
+    ||z||$ for a context $z$): larger tokens with smaller weights can compute the same functions, but the printed
+    bound then falls below the number of heads that are $2 eps$ apart.
 
     Checked on all sign patterns on m sequences of two tokens, at B_X = 1000, which rescales the class of B_X = 1.
     """
@@ -220,8 +227,8 @@ def check_errata_paper_8(context: Context) -> Finding:
 
 @erratum("errata-paper-9", where="paper section 2", about="vector-cover")
 def check_errata_paper_9(context: Context) -> Finding:
-    """The remark that covering numbers grow like $C/eps^2$ lacks a logarithm: $ln N$ grows like this, and $N$ itself
-    exceeds every multiple of $C/eps^2$.
+    """The remark that covering numbers $N$ at radius $eps$ grow like $C/eps^2$ lacks a logarithm: $ln N$ grows like
+    this, and $N$ itself exceeds every multiple of $C/eps^2$.
     """
     N, rows = 10**4, []
     for eps in (0.2, 0.1, 0.05):
@@ -241,9 +248,10 @@ def check_errata_paper_9(context: Context) -> Finding:
 
 @erratum("errata-paper-10", where="paper lemmas B.2 and B.4, exponents (our reading)", about="single-head")
 def check_errata_paper_10(context: Context) -> Finding:
-    """The paper bounds the attention outside $I$ with a score gap of $R(1 - s Delta)$. Scores inside $I$ are themselves
-    unequal for $Delta > 0$, so the gap with the printed keys can be as small as $R(1 - (2s - 1) Delta)$; with the
-    printed $R$, most of the attention can then fall outside $I$.
+    """The paper bounds the attention outside $I$ with a score gap of $R(1 - s Delta)$, for scores of scale $R$ and
+    positions with inner products up to $Delta$. Scores inside $I$ are themselves unequal for $Delta > 0$, so the
+    gap with the printed keys can be as small as $R(1 - (2s - 1) Delta)$; with the printed $R$, most of the
+    attention can then fall outside $I$.
     """
     s, T, delta = 3, 400, 0.15
     gram = np.full((T, T), delta) + (1 - delta) * np.eye(T)
@@ -271,8 +279,9 @@ def check_errata_paper_10(context: Context) -> Finding:
 
 @erratum("errata-paper-11", where="paper appendix B, weights of the s heads", about="s-heads")
 def check_errata_paper_11(context: Context) -> Finding:
-    """For $s$ heads $W_V = (E_0 - E_1) e_2^T$ is printed, while $W_C = e_1 e_h^T$ reads the first coordinate: the
-    product is 0 and every head outputs 0. $e_1$ is meant in both.
+    """For $s$ heads $W_V = (E_0 - E_1) e_2^T$ is printed ($e_i$: the $i$-th unit vector; $E_0$, $E_1$: the vectors
+    of the two bits), while $W_C = e_1 e_h^T$ in head $h$ reads the first coordinate: the product is 0 and every
+    head outputs 0. $e_1$ is meant in both.
     """
     f = parse("x0 & !x2 ^ x4", T=6)
     model = paper_model(f, encodings.positional(6))
@@ -295,8 +304,9 @@ def check_errata_paper_11(context: Context) -> Finding:
 
 @erratum("errata-paper-12", where="paper lemma B.8, norm of the second layer (our reading)", about="bump-net")
 def check_errata_paper_12(context: Context) -> Finding:
-    """$||W_2||_inf <= 2 d_f/delta$ cannot be right: the second layer adds up bumps with weights 1 and has bias $2 d_f$
-    for every $delta$, which is more than $2 d_f/delta$ if $delta > 1$. $2 d_f$ is a bound for every $delta$.
+    """In the net of bumps (bump-net; inputs of width $d_f$, half-width $delta$), $||W_2||_inf <= 2 d_f/delta$
+    cannot be right: the second layer adds up bumps with weights 1 and has bias $2 d_f$ for every $delta$, which is
+    more than $2 d_f/delta$ if $delta > 1$. $2 d_f$ is a bound for every $delta$.
     """
     largest = {}
     for d_f, delta in ((3, 2.0), (3, 0.25), (2, 5.0)):

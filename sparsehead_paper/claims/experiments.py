@@ -20,9 +20,9 @@ from .measured import LEVEL, not_run, results, results_if_any, spread
 
 @claim("curves-and", kind="figure", where="paper figure 3 left; notes figure 6 left")
 def check_curves(context: Context) -> Finding:
-    """$T = 300$, best of five restarts: with $m = 200$ all 40 replicates are solved, and first exceed .99 at iteration
-    59/99/409 (least/median/most); with $m = 50$, below the threshold, 24 of 40 are solved. Training accuracy reaches
-    100 % in both cases.
+    """AND of three bits at $T = 300$, best of five restarts: with $m = 200$ samples all 40 replicates are solved,
+    and first exceed .99 validation accuracy at iteration 59/99/409 (least/median/most); with $m = 50$, below the
+    threshold, 24 of 40 are solved. Training accuracy reaches 100 % in both cases.
     """
     p = CURVES_AND
     low, mid, high = p.first_step_m200
@@ -88,8 +88,8 @@ def _told_curves(above: list[CurveTrial], below: list[CurveTrial]) -> str:
 
 @claim("attention-and", kind="figure", where="paper figure 3 right; notes figure 6 right")
 def check_attention(context: Context) -> Finding:
-    """$T = 50$, $m = 300$, $I = {5, 20, 30}$, one head: after training the attention lies on $I$ (mean weights
-    .294/.274/.428) and vanishes elsewhere (.0034 in total per sample).
+    """AND of the bits at $I = {5, 20, 30}$, $T = 50$, $m = 300$ samples, one head: after training the attention
+    lies on $I$ (mean weights .294/.274/.428) and vanishes elsewhere (.0034 in total per sample).
     """
     a = ATTENTION_AND
     paper = f"{sum(a.on_support):.3f} on the support, {a.irrelevant_total} on all irrelevant positions"
@@ -121,8 +121,8 @@ def check_attention(context: Context) -> Finding:
 
 @claim("parity-curves", kind="figure", where="paper figure 4; notes figure 7")
 def check_parity(context: Context) -> Finding:
-    """3-sparse parity with fresh batches of 2048: all ten seeds learn it; the loss first falls below .35 at iterations
-    156-247 (median 206) for $T = 10$ and 381-1029 (median 538) for $T = 15$.
+    """Parity of three of $T$ bits with fresh batches of 2048: all ten seeds learn it; the loss first falls below
+    .35 at iterations 156-247 (median 206) for $T = 10$ and 381-1029 (median 538) for $T = 15$.
     """
     paper = "; ".join(f"$T={p.T}$: {'/'.join(map(str, p.first_below))}" for p in PARITY)
     data = results(context, "parity", ParityRecord, paper)
@@ -141,8 +141,8 @@ def check_parity(context: Context) -> Finding:
 
 @claim("dropout-cost", kind="ours")
 def check_dropout(context: Context) -> Finding:
-    """At $T = 1000$, $m = 80$, a single run with the paper's dropout of 0.1 succeeds less often than a run without
-    dropout on the same data.
+    """AND of three bits at $T = 1000$ with $m = 80$ samples: a single run with the paper's dropout of 0.1 succeeds
+    less often than a run without dropout on the same data.
     """
     data = results(context, "dropout", DropoutRecord)
     by_seed: dict[int, dict[bool, bool]] = {}
@@ -177,10 +177,10 @@ def sign_test(k: int, n: int) -> float:
 
 @claim("norms-learned", kind="ours")
 def check_norms_learned(context: Context) -> Finding:
-    """When a model with one head of width 64 first solves the AND of three, the bound $||W_QK||_F B_X^2$ on its scores
-    (without biases) is, at every $T$ measured, above its value at the start of training and below its value for the
-    head written for all inputs: the upper quartile over seeds is below the written head's value, and the lower quartile
-    is above the upper quartile at the start.
+    """When a model with one head of width 64 first solves the AND of three, the bound $||W_QK||_F B_X^2$ on its
+    scores (without biases; $B_X$ is the length of the longest token) is, at every $T$ measured, above its value at
+    the start of training and below its value for the head written for all inputs: the upper quartile over seeds is
+    below the written head's value, and the lower quartile is above the upper quartile at the start.
     """
     points = results(context, "learned-norms", NormsRecord).points
     by_source = {
@@ -208,9 +208,9 @@ def check_norms_learned(context: Context) -> Finding:
 
 @claim("bound-along-training", kind="ours")
 def check_bound_along_training(context: Context) -> Finding:
-    """The capacity $C = eps^2 ln N$ of the class of heads with the trained head's norms grows during training, and at
-    every recorded step it is more than a hundred times the number $m$ of samples from which the head learns the task:
-    the norm bound does not explain the success.
+    """The capacity $C = eps^2 ln N$ of the class of heads with the trained head's norms ($N$: its covering number
+    at radius $eps$) grows during training, and at every recorded step it is more than a hundred times the number
+    $m$ of samples from which the head learns the task: the norm bound does not explain the success.
     """
     data = results(context, "bound-training", BoundAlongRecord)
     points = data.points

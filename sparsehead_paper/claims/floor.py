@@ -52,7 +52,8 @@ def single_bit_floor(*, T: int, p: float, target: float) -> int:
 
 @claim("sample-lower-bound", kind="remark", where="paper section 5, end; notes section 5, end")
 def check_sample_lower_bound(context: Context) -> Finding:
-    """$C(T, s)$ subsets must be distinguished, so every learner needs at least of the order of $s ln(T/s)$ samples.
+    """A learner of a function of $s$ of $T$ positions must distinguish $C(T, s)$ subsets, so every learner needs at
+    least of the order of $s ln(T/s)$ samples.
 
     Check of tightness for s = 1 and T = 2^k: let bit t of input i be binary digit i of t. Then k inputs identify t, so
     a lower bound above k would be false; Fano's bound at success 1 is exactly k.
@@ -84,10 +85,10 @@ def check_sample_lower_bound(context: Context) -> Finding:
 
 @claim("information-floor", kind="ours")
 def check_information_floor(context: Context) -> Finding:
-    """The best possible probability of identifying an $s$-conjunction from $m$ samples is $E(1/N)$, where $N$ is the
-    number of consistent $s$-subsets; below the $m$ at which it reaches 0.8 no learner succeeds in 80 % of cases. Proven
-    lower and upper bounds on this $m$ are computed at every $T$; for $s = 3$ and balanced labels it grows like $4.3 ln
-    T$ as $T$ grows.
+    """The best possible probability of identifying an AND of $s$ of $T$ bits from $m$ samples is $E(1/N)$, where
+    $N$ is the number of $s$-subsets that are consistent with the samples; below the $m$ at which it reaches 0.8 no
+    learner succeeds in 80 % of cases. Proven lower and upper bounds on this $m$ are computed at every $T$; for $s =
+    3$ and balanced labels it grows like $4.3 ln T$ as $T$ grows.
     """
     above = []
     for s, T, m, p in ((1, 3, 3, 0.7), (2, 3, 3, 0.5), (2, 4, 2, 0.7), (3, 4, 3, 0.5), (2, 5, 2, 0.6)):
@@ -125,8 +126,8 @@ def check_information_floor(context: Context) -> Finding:
 
 @claim("parity-floor", kind="ours")
 def check_parity_floor(context: Context) -> Finding:
-    """For $s$-parities of uniform bits every wrong subset is consistent with $m$ samples with probability exactly
-    $2^{-m}$, so the threshold is $log2 C(T, s) + O(1)$.
+    """For parities of $s$ of $T$ uniform bits every wrong subset is consistent with $m$ samples with probability
+    exactly $2^{-m}$, so the number of samples at which the right one can be identified is $log2 C(T, s) + O(1)$.
     """
     inside = []
     for s, T, m in ((1, 4, 2), (2, 4, 3), (2, 5, 2), (3, 5, 2)):

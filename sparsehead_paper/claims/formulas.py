@@ -7,14 +7,6 @@ bracket; `f^` is f with a hat, `O~` is O with a tilde.
 
 import re
 
-_NAMES = {
-    name: f"\\{name}"
-    for name in (
-        "alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "kappa", "lambda", "nu", "sigma", "tau", "phi",
-        "chi", "psi", "Delta", "Theta", "Lambda", "Pi", "ln", "log", "exp", "max", "min", "sup", "tanh", "sum", "int",
-        "sqrt",
-    )
-} | {"eps": "\\varepsilon", "inf": "\\infty", "log2": "\\log_2", "sqrt2": "\\sqrt{2}"}  # fmt: skip
 # By name wherever the character means something in a Markdown table, such as those of docs/paper.md.
 _SIGNS = {
     "<=": "\\le", ">=": "\\ge", "!=": "\\ne", "<~": "\\lesssim", "->": "\\to", "+-": "\\pm", "..": "\\ldots",
@@ -87,4 +79,11 @@ def _script(script: str) -> str:
 
 
 def _name(name: str) -> str:
-    return name if len(name) == 1 else _NAMES.get(name, f"\\text{{{name}}}")
+    greek = (
+        "alpha beta gamma delta zeta eta theta kappa lambda nu sigma tau phi chi psi Delta Theta Lambda Pi"
+    )
+    words = [*greek.split(), *["ln", "log", "exp", "max", "min", "sup", "tanh", "sum", "int", "sqrt"]]
+    known = {word: f"\\{word}" for word in words} | {
+        "eps": "\\varepsilon", "inf": "\\infty", "log2": "\\log_2", "sqrt2": "\\sqrt{2}",
+    }  # fmt: skip
+    return name if len(name) == 1 else known.get(name, f"\\text{{{name}}}")

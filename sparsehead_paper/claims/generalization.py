@@ -37,8 +37,9 @@ def _integral(values: Float[Array, "n m"]) -> float:
     "entropy-integral", kind="lemma", where="paper appendix A, lemma A.2, for the complexity defined in A.1"
 )
 def check_entropy_integral(context: Context) -> Finding:
-    """The empirical Rademacher complexity of a class within $A$ of one function is at most $4 alpha + 4 sqrt(2/m)
-    int_alpha^{A/2} sqrt(ln N(eps)) d eps$ for every $alpha$ in $(0, A/2]$; the paper leaves the constants open.
+    """Let $N(eps)$ be the covering numbers, on $m$ points, of a class within $A$ of one function. Its empirical
+    Rademacher complexity is at most $4 alpha + 4 sqrt(2/m) int_alpha^{A/2} sqrt(ln N(eps)) d eps$ for every $alpha$
+    in $(0, A/2]$; the paper leaves the constants open.
     """
     rng = stream(context.seed, "integral")
     two = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
@@ -55,8 +56,9 @@ def check_entropy_integral(context: Context) -> Finding:
 
 @claim("rademacher-gap", kind="theorem", where="paper appendix A, theorem A.4 (Bartlett and Mendelson 2002)")
 def check_rademacher_gap(context: Context) -> Finding:
-    """With probability $1 - delta$ every $f$ of a class with losses in $[0, b]$ has risk at most its training risk plus
-    $2 R + b sqrt(ln(1/delta) / 2m)$, where $R$ is a bound on the Rademacher complexity of the losses.
+    """With probability $1 - delta$ over $m$ training samples, every $f$ of a class with losses in $[0, b]$ has risk
+    at most its training risk plus $2 R + b sqrt(ln(1/delta) / 2m)$, where $R$ is a bound on the Rademacher
+    complexity of the losses.
 
     Checked on two classes. One loss (a fair coin): R = 0, and the exact probability of exceeding the confidence term is
     not much below delta = 1e-3. 2^n losses (all 0/1 functions on n equally likely points): the largest gap is the share
@@ -88,9 +90,10 @@ def check_rademacher_gap(context: Context) -> Finding:
 
 @claim("generalization", kind="lemma", where="paper lemma A.5; notes lemma 2.3")
 def check_generalization(context: Context) -> Finding:
-    """If $ln N(F; eps) <= C/eps^2$ on every sample and the loss is $b$-bounded and $L$-Lipschitz, then with probability
-    $1 - delta$ every $f$ has risk at most its training risk plus $O(L sqrt(C/m) (1 + ln^+(b sqrt(m/C) / L))) + b
-    sqrt(ln(1/delta) / 2m)$, here with all constants.
+    """If a class $F$ has covering numbers with $ln N(F; eps) <= C/eps^2$ on every sample and the loss is
+    $b$-bounded and $L$-Lipschitz, then with probability $1 - delta$ over $m$ training samples every $f$ in $F$ has
+    risk at most its training risk plus $O(L sqrt(C/m) (1 + ln^+(b sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m)$,
+    here with all constants; $ln^+$ is the positive part of the logarithm.
 
     Checked with all losses on a domain of M points: the loss that is 0 on the sample and b elsewhere has a gap of at
     least b (1 - m/M).
@@ -133,8 +136,8 @@ def _all_signs(eps: float, *, m: int, size: float) -> float:
 
 @claim("vc-cover", kind="lemma", where="notes section 2.2.1")
 def check_vc_cover(context: Context) -> Finding:
-    """A 0/1 class of VC dimension $d$ has $N_inf(F, eps, m) <= sum_{i <= d} C(m, i) <= (e m/d)^d$ for $eps < 1$ and $m
-    >= d$.
+    """A class $F$ of functions with values 0 and 1 and VC dimension $d$ has $N_inf(F, eps, m) <= sum_{i <= d} C(m,
+    i) <= (e m/d)^d$ for $eps < 1$ and $m >= d$ points.
     """
     m = 7
     intervals = np.array([[float(a <= i < b) for i in range(m)] for a in range(m) for b in range(a, m + 1)])
@@ -155,8 +158,9 @@ def check_vc_cover(context: Context) -> Finding:
 
 @claim("fat-cover", kind="lemma", where="notes section 2.2.2")
 def check_fat_cover(context: Context) -> Finding:
-    """A class in $[0,1]^X$ with fat-shattering dimension $d$ at $eps/4$ has $N_inf(F, eps, m) <= P(eps) < 2 (m
-    b^2)^{ceil(log2 y)}$, $b = floor(2/eps) + 1$, $y = sum_{i <= d} C(m, i) b^i$; $P$ is the packing number.
+    """A class $F$ of functions from $X$ to $[0,1]$ with fat-shattering dimension $d$ at $eps/4$ has $N_inf(F, eps,
+    m) <= P(eps) < 2 (m b^2)^{ceil(log2 y)}$, where $P$ is the packing number, $b = floor(2/eps) + 1$ and $y =
+    sum_{i <= d} C(m, i) b^i$.
     """
     rng = stream(context.seed, "fat")
     worst, formula = 0.0, True
@@ -181,8 +185,9 @@ def check_fat_cover(context: Context) -> Finding:
 
 @claim("rademacher-cover", kind="lemma", where="paper appendix A, before A.5; notes section 2.2.3")
 def check_rademacher_cover(context: Context) -> Finding:
-    """If $ln N(F; eps) <= C/eps^2$ for proper covers and $|f| <= A$, the empirical Rademacher complexity is at most $e
-    sqrt(2) r (1 + ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$.
+    """If a class $F$ of functions with $|f| <= A$ has proper covers (made of members of $F$) on $m$ points with $ln
+    N(F; eps) <= C/eps^2$, its empirical Rademacher complexity is at most $e sqrt(2) r (1 + ln^+(A / (sqrt(2) r)))$,
+    where $r = sqrt(C/m)$ and $ln^+$ is the positive part of the logarithm.
     """
     rng = stream(context.seed, "rademacher")
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
@@ -233,8 +238,8 @@ def _least_sum(*, C: float, A: float, m: int) -> float:
 
 @claim("realizable", kind="ours")
 def check_realizable(context: Context) -> Finding:
-    """With probability $1 - delta$ every $f$ of the class that has margin above $g$ on all $m$ training points errs
-    with probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
+    """With probability $1 - delta$ over $m$ training points, every function of a class $F$ that has margin above
+    $g$ on all of them errs with probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
 
     Checked on K classifiers with independent errors of rate e: one of them has no training error with probability
     1 - (1 - (1-e)^m)^K, which is at most delta if e is the bound, and above delta if e is a quarter of it.
@@ -267,8 +272,9 @@ def check_realizable(context: Context) -> Finding:
 
 @claim("sample-size", kind="ours")
 def check_sample_size(context: Context) -> Finding:
-    """The sample size of a bound is the smallest $m$ at which its gap falls below a given accuracy, found by doubling
-    and bisection; for a finite class $m >= (ln|F| + ln(1/delta))/eps$ suffices.
+    """The sample size of a bound is the smallest $m$ at which its gap falls below a given accuracy $eps$, found by
+    doubling and bisection; for a finite class $F$ and confidence $1 - delta$, $m >= (ln|F| + ln(1/delta))/eps$
+    suffices.
     """
     gaps = [(lambda m, c=c: c / float(m) ** 0.5, 0.1) for c in (0.05, 0.5, 1.0, 2.0, 2.9)]
     found = [samples_needed(gap, accuracy=accuracy) for gap, accuracy in gaps]

@@ -1,4 +1,4 @@
-"""What a head without an MLP computes, what several heads compute, and what bounded scores exclude."""
+"""Limits of heads: functions of a head without an MLP and of several heads, and those that bounded scores exclude."""
 
 import math
 
@@ -19,10 +19,11 @@ from .selection import all_inputs
 
 @claim("linear-head", kind="ours", where="not in the paper; cf. proposition 5.1, first item")
 def check_linear_head(context: Context) -> Finding:
-    """With $sigma = identity$, without any ReLU, a head is within $eps$ of AND and of OR with the scores $b_2 = ln(2(s
-    - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support. It cannot compute
-    interior thresholds: a head with equal scores on $I$ misses 2 of 3 by at least 1/4. The sign of its output is still
-    right, with margin $(1 - (s + 1) leak)/2$.
+    """With $sigma = identity$, without any ReLU, a head is within $eps$ of AND and of OR: the bit value that
+    decides (0 for AND, 1 for OR) adds $b_2 = ln(2(s - 1)/eps)$ to a token's score, a position of the support $I$
+    adds $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$. It cannot compute interior thresholds: a head with equal scores on
+    $I$ misses 2 of 3 by at least 1/4. The sign of its output is still right, with margin $(1 - (s + 1) leak)/2$,
+    where $leak$ is the attention outside $I$.
     """
     errors, forms = {}, 0.0
     for eps in (0.25, 0.05, 0.01):
@@ -108,9 +109,9 @@ def check_s_heads(context: Context) -> Finding:
 
 @claim("cancelling-heads", kind="ours")
 def check_cancelling_heads(context: Context) -> Finding:
-    """Let one head, with output $o_1$, have scores $eta_i$ on $I$, and another, with output $o_2$, be uniform. Then $Z
-    o_1 - N o_2 = sum_I (e^{eta_i} - 1) b_i$ exactly, for any scores, where $Z$ is the first head's total weight and $N$
-    the number of tokens: the count is computed without any ReLU.
+    """Let one head, with output $o_1$, have scores $eta_i$ on $I$ and 0 elsewhere, and another, with output $o_2$,
+    be uniform. Then $Z o_1 - N o_2 = sum_I (e^{eta_i} - 1) b_i$ exactly, for any $eta_i$, where $Z$ is the sum of
+    $e^score$ over the first head's tokens and $N$ the number of tokens: the count is computed without any ReLU.
     """
     support, T, rng = (1, 4, 6), 9, stream(context.seed, "cancel")
     model, bits = build(parity(support, T=T), heads="cancel"), all_inputs(T)
@@ -174,10 +175,10 @@ def _blind(d: int) -> HeadWeights:
     where="paper section 5, remark on Hahn (2020) (our reading); the constant is ours",
 )
 def check_bounded_scores(context: Context) -> Finding:
-    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens changes its
+    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, changing one of $n + 1$ tokens changes its
     output by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently of $T$ the
-    influence of one bit vanishes as $T$ grows, and a head whose output changes by $g$ at every flip that changes $f$
-    needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary; they suffice (single-head).
+    influence of one bit vanishes as $T$ grows, and a head whose output changes by $g$ whenever the value of $f$
+    does needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary; they suffice (single-head).
     """
     rng, V = stream(context.seed, "hahn"), 1.0
     worst, off = 0.0, 0.0

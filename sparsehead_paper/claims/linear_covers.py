@@ -20,8 +20,9 @@ from .claim import EXACT, Context, Finding, claim, finding
 
 @claim("vector-cover", kind="ours", where="not in the paper; replaces A.10 with a smaller constant")
 def check_vector_cover(context: Context) -> Finding:
-    """${x -> <w, x>: ||w|| <= a}$ on $N$ points of length $<= b$ has a proper $eps$-cover with $ln N <= (ceil(r^2) - 1)
-    ln(2N + 1)$, $r = a b/eps$; a perceptron finds the cover's element for a given $w$ in fewer than $r^2$ updates.
+    """On $N$ points of length at most $b$, the class ${x -> <w, x>: ||w|| <= a}$ has a proper $eps$-cover (one made
+    of members of the class) of size $n$ with $ln n <= (ceil(r^2) - 1) ln(2N + 1)$, $r = a b/eps$; a perceptron
+    finds the cover's element for a given $w$ in fewer than $r^2$ updates.
     """
     rng = stream(context.seed, "perceptron")
     right, share = True, 0.0
@@ -59,8 +60,9 @@ def check_vector_cover(context: Context) -> Finding:
 
 @claim("parametric-cover", kind="ours", where="not in the paper; classical")
 def check_parametric_cover(context: Context) -> Finding:
-    """The class of vector-cover in $d$ dimensions has a proper $eps$-cover with $ln N <= d ln(1 + 2 a b/eps)$ for any
-    number of points: counting parameters gives the smaller bound at practical sizes.
+    """The class of vector-cover (vectors of length at most $a$, points of length at most $b$) in $d$ dimensions has
+    a proper $eps$-cover of size $n$ with $ln n <= d ln(1 + 2 a b/eps)$ for any number of points: counting
+    parameters gives the smaller bound at practical sizes.
     """
     rng = stream(context.seed, "parametric")
     W = rng.normal(size=(300, 2))
@@ -90,8 +92,9 @@ def check_parametric_cover(context: Context) -> Finding:
 
 @claim("zhang-cover", kind="theorem", where="paper lemma A.10 (Zhang 2002, theorem 4); notes equation (8)")
 def check_zhang_cover(context: Context) -> Finding:
-    """For the class of vector-cover, $ln N <= 36 (a b/eps)^2 ln(2 ceil(4 a b/eps + 2) N + 1)$: logarithmic in the
-    number of points, independent of the dimension.
+    """The class of vector-cover (vectors of length at most $a$, $N$ points of length at most $b$) has an
+    $eps$-cover of size $n$ with $ln n <= 36 (a b/eps)^2 ln(2 ceil(4 a b/eps + 2) N + 1)$: logarithmic in the number
+    of points, independent of the dimension.
     """
     rng = stream(context.seed, "zhang")
     ratios, right = [], True
@@ -130,9 +133,9 @@ def check_zhang_cover(context: Context) -> Finding:
 
 @claim("linear-cover", kind="lemma", where="paper lemma 4.6; notes lemma 3.3")
 def check_linear_cover(context: Context) -> Finding:
-    """${x -> W x: ||W^T||_{2,1} <= B_W}$ on $N$ points of length $<= B_X$ has $ln N <~ (B_X B_W / eps)^2 ln(d_1 N)$;
-    our bound is $(B_X B_W / eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3$, proved by an algorithm that returns
-    the cover's element.
+    """For matrices $W$ with $d_1$ rows, the class ${x -> W x: ||W^T||_{2,1} <= B_W}$ on $N$ points of length at
+    most $B_X$ has an $eps$-cover of size $n$ with $ln n <~ (B_X B_W / eps)^2 ln(d_1 N)$; our bound is $(B_X B_W /
+    eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3$, proved by an algorithm that returns the cover's element.
     """
     rng = stream(context.seed, "matrix")
     right, worst = True, 0.0
@@ -183,8 +186,10 @@ def check_linear_cover(context: Context) -> Finding:
 
 @claim("score-cover", kind="lemma", where="paper, proof of corollary 4.5 (appendix A, before A.10)")
 def check_score_cover(context: Context) -> Finding:
-    """Scores $(x, z) -> z^T W x$ are linear in $W$ with the point $z x^T$: on $N$ pairs $ln N <= (||W||_F B_X B_Z /
-    eps)^2 ln(2N + 1)$, with the Frobenius norm and without $log d$; the paper has $||W^T||_{2,1}$ and $log(d N)$.
+    """Scores $(x, z) -> z^T W x$ are linear in $W$ with the point $z x^T$: on $N$ pairs of a token $x$ of length at
+    most $B_X$ and a context $z$ of length at most $B_Z$ they have an $eps$-cover of size $n$ with $ln n <= (||W||_F
+    B_X B_Z / eps)^2 ln(2N + 1)$, with the Frobenius norm and without $log d$; the paper has $||W^T||_{2,1}$ and
+    $log(d N)$.
     """
     rng = stream(context.seed, "scores")
     right, worst = True, 0.0
@@ -216,8 +221,9 @@ def check_score_cover(context: Context) -> Finding:
 
 @claim("split-lemma", kind="lemma", where="paper lemma A.8")
 def check_split_lemma(context: Context) -> Finding:
-    """The minimum of $sum_k c_k / x_k^2$ subject to $sum_k p_k x_k = eps$ is $(sum_k c_k^{1/3} p_k^{2/3})^3 / eps^2$,
-    attained at $x_k$ proportional to $(c_k / p_k)^{1/3}$.
+    """For positive $c_k$ and $p_k$, the minimum of $sum_k c_k / x_k^2$ subject to $sum_k p_k x_k = eps$ is $(sum_k
+    c_k^{1/3} p_k^{2/3})^3 / eps^2$, attained at $x_k$ proportional to $(c_k / p_k)^{1/3}$: the best division of
+    $eps$ among covers with $ln N = c_k / x_k^2$.
     """
     rng = stream(context.seed, "split")
     c, p, eps = rng.uniform(0.1, 10, size=4), rng.uniform(0.1, 10, size=4), 0.7

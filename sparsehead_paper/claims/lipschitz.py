@@ -1,4 +1,4 @@
-"""How much outputs of heads and layers change with their parameters or rows (paper 4.1, 4.3 and A.13 to A.16)."""
+"""Bounds on the change of a head's or layer's output with its parameters or rows (paper 4.1, 4.3, A.13 to A.16)."""
 
 import math
 from collections.abc import Callable
@@ -20,8 +20,9 @@ from .claim import EXACT, Context, Finding, claim, finding
 
 @claim("head-assumptions", kind="assumption", where="paper assumption 4.1; notes assumption 3.1")
 def check_head_assumptions(context: Context) -> Finding:
-    """$phi_out$ is $L_out$-Lipschitz, $||phi_in(a)|| <= B_in ||a||$, and $Norm$ is differentiable with $||J
-    Norm||_{1,1} <= C_Norm$. For softmax that norm is $2(1 - sum p_i^2) < 2$.
+    """In a head, $phi_out$ is $L_out$-Lipschitz, $||phi_in(a)|| <= B_in ||a||$ for every token $a$, and $Norm$,
+    which maps scores to weights, is differentiable with a Jacobian $J Norm$ of $||J Norm||_{1,1} <= C_Norm$. For
+    softmax with weights $p_i$ that norm is $2(1 - sum p_i^2) < 2$.
     """
     rng = stream(context.seed, "jacobian")
     grid = np.linspace(-6, 6, 400_001)
@@ -63,8 +64,8 @@ def _jacobian(
     where="paper appendix A, lemma A.6; its corollary A.7 for softmax is softmax-lipschitz",
 )
 def check_norm_lipschitz(context: Context) -> Finding:
-    """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere changes by at most $C_Norm
-    ||a - b||_inf$ in the $l_1$ norm.
+    """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere ($J$: the Jacobian)
+    changes by at most $C_Norm ||a - b||_inf$ in the $l_1$ norm between scores $a$ and $b$.
     """
 
     def squares(s: Float[Array, " T"]) -> Float[Array, " T"]:
@@ -92,8 +93,8 @@ def check_norm_lipschitz(context: Context) -> Finding:
 
 @claim("softmax-lipschitz", kind="lemma", where="paper assumption 4.1 and corollary A.7, with C_Norm = 2")
 def check_softmax_lipschitz(context: Context) -> Finding:
-    """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: the Lipschitz property of softmax
-    that the capacity proofs need holds with constant 1; the paper uses 2.
+    """For scores $a$ and $b$, $||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: the
+    Lipschitz property of softmax that the capacity proofs need holds with constant 1; the paper uses 2.
     """
     rng = stream(context.seed, "softmax")
     worst = 0.0
@@ -115,8 +116,9 @@ def check_softmax_lipschitz(context: Context) -> Finding:
 
 @claim("head-lipschitz", kind="lemma", where="paper lemma 4.3; notes lemma 3.2")
 def check_head_lipschitz(context: Context) -> Finding:
-    """Changing the parameters changes the head's output by at most $C_Norm L_out B_in B_X max_t |change of score| +
-    L_out max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
+    """On tokens of length at most $B_X$, changing the parameters of a head ($C_Norm$, $L_out$, $B_in$ as in
+    head-assumptions) changes its output by at most $C_Norm L_out B_in B_X max_t |change of score| + L_out max_t
+    ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
     """
     rng = stream(context.seed, "lipschitz")
     worst = 0.0
@@ -145,9 +147,10 @@ def check_head_lipschitz(context: Context) -> Finding:
 
 @claim("layer-norm", kind="ours", where="not in the paper, whose Pi stands in for it")
 def check_layer_norm(context: Context) -> Finding:
-    """LayerNorm with $eps_ln$ in place of $Pi$ has Lipschitz constant at most $max|gain| / sqrt(eps_ln)$, attained only
-    at constant rows for equal gains and $d >= 2$, and its rows have length at most $sqrt(d) max|gain| + |bias|$. The
-    least constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
+    """LayerNorm with $eps_ln$ added to the variance, instead of the projection $Pi$ to the unit ball, has Lipschitz
+    constant at most $max|gain| / sqrt(eps_ln)$, attained only at constant rows for equal gains and $d >= 2$ ($d$:
+    the width of a row), and its rows have length at most $sqrt(d) max|gain| + |bias|$. The least constant is
+    $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
     """
     rng = stream(context.seed, "layer-norm")
     stretched = length = stretched_flat = 0.0
@@ -211,8 +214,9 @@ def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
     where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its rows",
 )
 def check_layer_lipschitz(context: Context) -> Finding:
-    """On rows in the ball of radius $R$, self-attention multiplies $max_t ||x_t - x^_t||$ by at most $||W_V|| (1 + 2
-    R^2 ||W_QK||)$, an MLP by at most $L ||W_1|| ||W_2||$, the projection $Pi$ by at most 1; a residual adds 1. The
+    """On rows $x_t$, $x^_t$ in the ball of radius $R$, self-attention multiplies $max_t ||x_t - x^_t||$ by at most
+    $||W_V|| (1 + 2 R^2 ||W_QK||)$, an MLP with matrices $W_1$, $W_2$ and an $L$-Lipschitz activation by at most $L
+    ||W_1|| ||W_2||$, the projection $Pi$ to the unit ball by at most 1; a residual adds 1. Norms are spectral. The
     paper has $1 + 4 ||W_QK||$; the 2 cannot be lowered.
     """
     rng = stream(context.seed, "layers")

@@ -15,12 +15,15 @@ FILES = {
     "parity-curves": "parity", "dropout-cost": "dropout", "norms-learned": "learned-norms",
     "bound-along-training": "bound-training", "readings-together": "readings", "law-slope": "slope",
     "failures-sign": "failures", "law-functions": "functions", "read-trained": "reading", "read-certificate": "reading",
-    "support-appears": "appearance",
+    "support-appears": "appearance", "law-bars": "law-matched", "taught-one-step": "taught-parity",
+    "token-regression-heads": "pointers", "token-laws": "pointers",
+    "taught-own-steps": "taught-parity", "untaught-parity": "taught-parity", "difficulty-order": "functions",
+    "predicted-line": "predicted",
     **{
         label: label
         for label in (
             "law-grid", "law-decades", "law-matched", "law-literal", "law-matched-beyond", "law-matched-decades",
-            "law-best", "readings", "slope-norms", "parity-settings",
+            "law-best", "law-gated", "readings", "slope-norms", "parity-settings",
         )
     },
 }  # fmt: skip

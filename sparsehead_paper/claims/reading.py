@@ -18,8 +18,8 @@ from .claim import Context, Finding, claim, finding
 @claim("read-junta", kind="ours", where="past the paper: the variable that a head creates, made explicit")
 def check_read_junta(context: Context) -> Finding:
     """A model that depends on $s$ of $T$ positions is read with at most $s ceil(log2 T) + sum_{r <= s} 2^r K(r)$
-    evaluations, $K(r) = max(8, 256 / 2^r)$: bisection finds each position, then the model is evaluated on every
-    pattern. The functions of written models are recovered exactly.
+    evaluations: bisection finds each position, and when $r$ are known the model is evaluated on every pattern of
+    them, $K(r) = max(8, 256 / 2^r)$ times each. The functions of written models are recovered exactly.
     """
     rng = stream(context.seed, "functions")
     targets = [from_table(T=60, support=(7, 41), table=t) for t in itertools.product((0, 1), repeat=4)]
@@ -42,11 +42,12 @@ def check_read_junta(context: Context) -> Finding:
 
 @claim("occam-bound", kind="ours", where="past the paper: a bound that is not vacuous at these sample sizes")
 def check_occam_bound(context: Context) -> Finding:
-    """With probability $1 - delta/2$ over $m$ examples, every function $f$ of $s$ of $T$ positions has error at most
-    the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, $ln 1/prior = ln (s+1)(s+2) + ln C(T,s) + 2^s
-    ln 2$. At $s = 3$, $m = 200$ and no mistakes this $q$ is .13 at $T = 300$ and .20 at $T = 10^5$. If $n - 1$ samples
-    were rejected before, the $n$-th adds $ln n(n+1)$ to $ln 1/prior$. The other half of $delta$ is for how often a
-    model differs from $f$.
+    """With probability $1 - delta/2$ over $m$ examples, every function $f$ of $s$ of $T$ positions has error at
+    most the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, where $mistakes$ is how many of the
+    examples $f$ gets wrong, $Bin(m, q)$ the number of successes in $m$ trials of probability $q$, and $prior(f)$ a
+    weight chosen beforehand: $ln 1/prior = ln (s+1)(s+2) + ln C(T,s) + 2^s ln 2$. At $s = 3$, $m = 200$ and no
+    mistakes this $q$ is .13 at $T = 300$ and .20 at $T = 10^5$. If $n - 1$ samples were rejected before, the $n$-th
+    adds $ln n(n+1)$ to $ln 1/prior$. The other half of $delta$ is for how often a model differs from $f$.
     """
     rng = stream(context.seed, "occam")
     T, m, delta, trials = 4, 30, 0.2, 2000

@@ -27,6 +27,10 @@ from . import (
     limits,
     linear_covers,
     lipschitz,
+    neighbours,
+    neighbours_measured,
+    neighbours_noise,
+    neighbours_tokens,
     reading,
     representation,
     selection,
@@ -52,6 +56,7 @@ SECTIONS: dict[str, tuple[Claim, ...]] = {
     "Representation": _claims(representation, selection, limits, decoders),
     "Reading": _claims(reading),
     "Experiments": _claims(laws, experiments, studies, trained),
+    "Neighbours": _claims(neighbours, neighbours_tokens, neighbours_noise, neighbours_measured),
     "Errata of the paper": _claims(errata_paper),
     "Errata of the lecture notes": _claims(errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }

@@ -50,10 +50,11 @@ def count_error(model: Model, support: tuple[int, ...]) -> float:
 
 @claim("single-head", kind="proposition", where="paper lemma B.2, encoding (a), for Delta = 0")
 def check_single_head(context: Context) -> Finding:
-    """Encoding (a), deterministic positions: with $W_Q = R v_CLS e_1^T$, $W_K = v_I e_1^T$, $W_V = (E_0 - E_1) e_1^T$,
-    $W_C = e_1 e_1^T$ and $R = ln(8T/g)$, $g = 2/s$, the head is within $g/4$ of $(1/s) sum chi_i$ on every input. In
-    our head the attention outside $I$ is exactly the requested $leak$ on every input, and the outputs $o$ for count $v$
-    fill $[(1 - leak) v, (1 - leak) v + leak]$.
+    """Encoding (a), deterministic positions $v_1 .. v_T$, with $v_I$ the sum of those in $I$ and $v_CLS$ the vector
+    of [CLS]: with $W_Q = R v_CLS e_1^T$, $W_K = v_I e_1^T$, $W_V = (E_0 - E_1) e_1^T$, $W_C = e_1 e_1^T$ ($e_1$:
+    first unit vector) and $R = ln(8T/g)$, $g = 2/s$, the head is within $g/4$ of $(1/s) sum chi_i$ on every input,
+    where $chi_i$ is 1 for $b_i = 0$ and -1 for $b_i = 1$. In our head the attention outside $I$ is exactly the
+    requested $leak$ on every input, and the outputs $o$ for count $v$ fill $[(1 - leak) v, (1 - leak) v + leak]$.
     """
     forms = used = off = 0.0
     for s, T in CASES:
@@ -88,9 +89,9 @@ def _off_the_interval(s: int, T: int) -> float:
 
 @claim("single-head-random", kind="ours", where="replaces the paper's keys of encoding (a) for Delta > 0")
 def check_single_head_random(context: Context) -> Finding:
-    """Encoding (a) with random, approximately orthonormal positions: the keys are dual to the positions of $I$ instead
-    of their sum. Scores inside $I$ are then equal, and in $d = 8 s ln(T/delta)$ dimensions every irrelevant score is
-    below half of them with probability $1 - delta$: $d = O(s ln T)$ suffices.
+    """Encoding (a) with random, approximately orthonormal positions: the key is dual to the positions of $I$ (score
+    1 at each of them) instead of their sum. Scores inside $I$ are then equal, and in $d = 8 s ln(T/delta)$
+    dimensions every irrelevant score is below half of them with probability $1 - delta$: $d = O(s ln T)$ suffices.
     """
     delta, draws, unequal, reach = 0.05, 24, 0.0, []
     for s, T in ((2, 300), (3, 1000), (5, 300)):
@@ -118,9 +119,9 @@ def check_single_head_random(context: Context) -> Finding:
 
 @claim("single-head-trainable", kind="proposition", where="paper lemma B.3, encoding (b)")
 def check_single_head_trainable(context: Context) -> Finding:
-    """Encoding (b), trainable positions: with $P_i = v_1$ on $I$ and 0 elsewhere, $W_K = v_1 e_1^T$, $R = ln(8T/g)$ and
-    all else as in (a), the head is within $g/4$ of $(1/s) sum chi_i$ on every input, and $||W_K||_F = 1$. Our head is
-    exact with $d = 4$, $||P||_F <= sqrt(s)$, at any $T$.
+    """Encoding (b), trainable positions: with $P_i = v_1$, a unit vector, on $I$ and 0 elsewhere, $W_K = v_1
+    e_1^T$, $R = ln(8T/g)$ and all else as in single-head, the head is within $g/4$ of $(1/s) sum chi_i$ on every
+    input, and $||W_K||_F = 1$. Our head is exact with $d = 4$, $||P||_F <= sqrt(s)$, at any $T$.
     """
     forms = used = 0.0
     for s, T in CASES:
@@ -144,10 +145,12 @@ def check_single_head_trainable(context: Context) -> Finding:
 
 @claim("single-head-bag", kind="proposition", where="paper lemma B.4, encoding (c), for Delta = 0")
 def check_single_head_bag(context: Context) -> Finding:
-    """Encoding (c), bag of vectors: with $W_K = (v_I + v_CLS) e_1^T$, $W_V = sum v_i e_n(i)^T - v_CLS (sum e_n(i))^T$
-    and $R = ln(8 T s / g)$, $g = 1/s$, the head is within $g/4$ of $(r - s)/(r + 1)$, where $r$ is the number of ones.
-    Our head has $o = v/(1 + tau |v|)$ exactly, $v = sum c_i b_i / C$ and $|v| = sum |c_i| b_i / C$, for any irrelevant
-    bits.
+    """Encoding (c), bag of vectors $v_i$, with $v_I$ the sum of those in $I$, $v_CLS$ that of [CLS] and $e_n(i)$
+    the unit vector of the number of $i$ within $I$: with $W_K = (v_I + v_CLS) e_1^T$, $W_V = sum v_i e_n(i)^T -
+    v_CLS (sum e_n(i))^T$ and $R = ln(8 T s / g)$, $g = 1/s$, the head, which sums these coordinates, is within
+    $g/4$ of $(r - s)/(r + 1)$, where $r$ is the number of ones. Our head, whose code weights bit $i$ by $c_i$, has
+    $o = v/(1 + tau |v|)$ exactly, with $v = sum c_i b_i / C$, $|v| = sum |c_i| b_i / C$ and constants $C$ and
+    $tau$, for any irrelevant bits.
     """
     used = forms = off = 0.0
     for s, T in CASES:
@@ -188,10 +191,10 @@ def _off_the_bag_value(encoding: Encoding, support: tuple[int, ...], code: Code)
     "single-head-bag-approximate", kind="proposition", where="paper lemma B.4, encoding (c), for Delta > 0"
 )
 def check_single_head_bag_approximate(context: Context) -> Finding:
-    """Encoding (c) with approximately orthonormal rows: one head of value width $s$ has one output per bit. If
-    irrelevant tokens get at most $zeta = 1/(2s + 2)$ of the attention and contribute values of at most $nu$, the output
-    of an absent bit is at most $nu zeta$, of a present bit at least $(1 - zeta)/(s + 1) - nu zeta$, and two ReLU units
-    round it.
+    """Encoding (c) with approximately orthonormal rows: one head of value width $s$ has one output per bit of $I$.
+    If irrelevant tokens get at most $zeta = 1/(2s + 2)$ of the attention and contribute values of at most $nu$, the
+    output of a bit that is 0 is at most $nu zeta$, of a bit that is 1 at least $(1 - zeta)/(s + 1) - nu zeta$, and
+    two ReLU units round it.
     """
     s, T, support = 3, 100, (3, 40, 90)
     f = parity(support, T=T)
@@ -219,9 +222,9 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
 
 @claim("dual-keys", kind="ours", where="not in the paper; cf. lemma B.2")
 def check_dual_keys(context: Context) -> Finding:
-    """For positions with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, an irrelevant position's score is at most
-    $s Delta / (1 - (s - 1) Delta)$ times that of the relevant ones under the dual key, the shortest key that gives each
-    of them score 1; no smaller factor holds for all positions.
+    """For unit positions $v_i$ with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, the dual key is the
+    shortest one that gives each of the $s$ relevant positions score 1. Under it an irrelevant position's score is
+    at most $s Delta / (1 - (s - 1) Delta)$; no smaller bound holds for all positions.
     """
     worst = 0.0
     for i in range(20):

@@ -25,7 +25,7 @@ from .definitions import agreement
 
 @claim("sparse-function", kind="definition", where="paper section 5; notes definition 5.1")
 def check_sparse_function(context: Context) -> Finding:
-    """$f: {0,1}^T -> Y$ is $s$-sparse if it depends only on the bits in a set $I$ of $s$ positions."""
+    """$f: {0,1}^T -> Y$ is $s$-sparse if it depends only on the bits at a set $I$ of $s$ positions."""
     f = from_table(T=6, support=(1, 4, 5), table=(0, 1, 1, 0, 0, 1, 1, 0))  # position 5 does not matter
     bits = np.array(list(itertools.product([0, 1], repeat=6)))
     same = all(f(a) == f(b) for a in bits for b in bits if (a[[1, 4]] == b[[1, 4]]).all())
@@ -70,8 +70,8 @@ def check_symmetric(context: Context) -> Finding:
 @claim("gamma-monotone", kind="definition", where="paper appendix B, before lemma B.2 (our reading)")
 def check_gamma_monotone(context: Context) -> Finding:
     """A symmetric real function with value $h(r)$ at $r$ ones is $gamma$-strictly monotone if $h(r + 1) >= h(r) +
-    gamma$ for every $r$. The targets of the one-head constructions have this property: $-(1/s) sum chi_i$ with $gamma =
-    2/s$, $(r - s)/(r + 1)$ with $gamma = 1/s$.
+    gamma$ for every $r$. The targets of the one-head constructions have this property: $-(1/s) sum chi_i$ with
+    $gamma = 2/s$, where $chi_i$ is 1 for $b_i = 0$ and -1 for $b_i = 1$, and $(r - s)/(r + 1)$ with $gamma = 1/s$.
     """
     off = 0.0
     for s in (1, 2, 3, 5, 8):
@@ -91,9 +91,10 @@ def check_gamma_monotone(context: Context) -> Finding:
 
 @claim("gamma-injective", kind="definition", where="paper appendix B, before lemma B.2 (our reading)")
 def check_gamma_injective(context: Context) -> Finding:
-    """A vector-valued function of the bits in $I$ is $gamma$-injective if its values at different patterns are at least
-    $gamma$ apart in $l_inf$. The targets of the constructions for general functions have this property: $(chi_i)_i$
-    with $gamma = 2$, $((b_i - 1)/(r + 1))_i$ with $gamma = 1/s$.
+    """A vector-valued function of the bits in $I$ is $gamma$-injective if its values at different patterns are at
+    least $gamma$ apart in $l_inf$. The targets of the constructions for general functions have this property:
+    $(chi_i)_i$ with $gamma = 2$, where $chi_i$ is 1 for $b_i = 0$ and -1 for $b_i = 1$, and $((b_i - 1)/(r + 1))_i$
+    with $gamma = 1/s$, where $r$ is the number of ones.
     """
     off = 0.0
     for s in (1, 2, 3, 4, 5):
@@ -115,7 +116,7 @@ def check_gamma_injective(context: Context) -> Finding:
 
 @claim("bounded-function", kind="definition", where="paper section 5; notes definition 5.3")
 def check_bounded_function(context: Context) -> Finding:
-    """$f$ is $B$-bounded if $||f(b)||_inf <= B$ for every $b$."""
+    """A function $f$ of $T$ bits is $B$-bounded if $||f(b)||_inf <= B$ for every input $b$."""
     norms = [sup_norm(from_table(T=3, support=(), table=(0,))), sup_norm(parity((0, 2), T=3))]
     return finding(norms == [0.0, 1.0], paper="$||f||_inf <= B$", ours=f"{norms[0]}, {norms[1]}",
                    detail="The constant 0 and a parity; every 0/1 function is 1-bounded.")  # fmt: skip
@@ -123,8 +124,8 @@ def check_bounded_function(context: Context) -> Finding:
 
 @claim("uniform-approximation", kind="definition", where="paper section 5; notes definition 5.4")
 def check_uniform_approximation(context: Context) -> Finding:
-    """$f^$ approximates $f$ $eps$-uniformly under $b -> X(b)$ if $||f^ (X(b)) - f(b)||_inf <= eps$ for every one of the
-    $2^T$ inputs.
+    """A function $f^$ of tokens approximates a function $f$ of $T$ bits $eps$-uniformly under an encoding $b ->
+    X(b)$ of bits as tokens if $||f^ (X(b)) - f(b)||_inf <= eps$ for every one of the $2^T$ inputs.
     """
     bits = np.array(list(itertools.product([0, 1], repeat=4)))
     tables = list(itertools.product([0, 1], repeat=4))
@@ -144,9 +145,10 @@ def check_uniform_approximation(context: Context) -> Finding:
 
 @claim("encodings", kind="definition", where="paper section 5; notes section 5")
 def check_encodings(context: Context) -> Finding:
-    """$b -> X(b)$: (a) deterministic positions, $X = E_b + P$; (b) the same with $P$ trainable; (c) bag of vectors, $X
-    = diag(b) V$. Rows are approximately orthonormal (all $|<v_i, v_j>| <= Delta$); $E_0$, $E_1$ and [CLS] are exactly
-    orthogonal to everything.
+    """An encoding $b -> X(b)$ maps $T$ bits to tokens: (a) deterministic positions, $X = E_b + P$, the vector $E_0$
+    or $E_1$ of each bit plus that of its position; (b) the same with $P$ trainable; (c) bag of vectors, $X =
+    diag(b) V$, one vector for each bit that is 1. The rows $v_i$ of $P$ or $V$ are approximately orthonormal (all
+    $|<v_i, v_j>| <= Delta$); $E_0$, $E_1$ and [CLS] are exactly orthogonal to everything.
     """
     rng = stream(context.seed, "encodings")
     b = np.array([1, 0, 1, 1, 0])
@@ -172,8 +174,8 @@ def check_encodings(context: Context) -> Finding:
 
 @claim("bag-symmetry", kind="remark", where="paper section 5; notes section 5")
 def check_bag_symmetry(context: Context) -> Finding:
-    """The output of a scalar Transformer on a bag of vectors does not depend on the order of its tokens: permuting the
-    rows of $diag(b) V$ changes nothing.
+    """The output of a scalar Transformer on a bag of vectors $diag(b) V$ (one row of $V$ for each bit that is 1)
+    does not depend on the order of its tokens: permuting the rows of $diag(b) V$ changes nothing.
     """
     rng = stream(context.seed, "bag")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))

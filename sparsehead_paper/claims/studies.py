@@ -127,8 +127,9 @@ def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
 
 @claim("slope-norms", kind="ours")
 def check_slope_norms(context: Context) -> Finding:
-    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound suggests:
-    over the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success have a positive rank correlation.
+    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound
+    suggests: over the settings, the number $m_80$ of samples at which 80 % of trials succeed at $T = 1000$ and the
+    capacity $C = eps^2 ln N$ of the class of heads with the norms at success have a positive rank correlation.
     """
     from scipy.stats import spearmanr
 
@@ -208,7 +209,8 @@ def check_functions(context: Context) -> Finding:
 @claim("parity-settings", kind="ours", where="paper, figure 4")
 def check_parity_settings(context: Context) -> Finding:
     """The interpretation of the text that reproduces the paper's law (preset paper) also reproduces its figure of
-    parity: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at both.
+    the parity of three bits: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's
+    range at both.
     """
     data = results(context, "parity-settings", ParitySettingsRecord)
     if not data.runs:

@@ -1,4 +1,4 @@
-"""Count statements by verdict, and errata demonstrated; the two counts are never added up."""
+"""Count statements, errata and statements of neighbouring papers by verdict; the counts are never added up."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
@@ -19,20 +19,22 @@ def said(verdict: str) -> str:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of statements and of errata by verdict; each adds up to the number of its claims.
+    """Counts of statements, errata and neighbours' statements by verdict; each adds up to the number of its claims.
 
     Args:
         statements: definitions, results, figures and our own claims, by verdict or NO_CHECK.
         errata: "demonstrated", "not demonstrated", "about wording only", "not run".
         measured: those of the statements that are judged by results files, by verdict.
+        neighbours: statements about results of other papers, by verdict.
     """
 
     statements: dict[str, int]
     errata: dict[str, int]
     measured: dict[str, int]
+    neighbours: dict[str, int]
 
     def sentence(self) -> str:
-        """Return both counts in words, with the statements in three groups; verdicts that do not occur are left out."""
+        """Return the counts in words, with the statements in three groups; verdicts that do not occur are left out."""
         recomputed = {v: n - self.measured.get(v, 0) for v, n in self.statements.items() if v != NO_CHECK}
         groups = [
             f"{sum(group.values())} {word} ({', '.join(f'{n} {said(v)}' for v, n in group.items() if n)})"
@@ -42,10 +44,14 @@ class Tally:
         if none := self.statements[NO_CHECK]:
             groups.append(f"{none} with nothing to compute")
         errata = ", ".join(f"{n} {word}" for word, n in self.errata.items() if n)
-        return (
-            f"{sum(self.statements.values())} statements: {' + '.join(groups)}; "
-            f"{sum(self.errata.values())} errata: {errata}"
-        )
+        parts = [
+            f"{sum(self.statements.values())} statements: {' + '.join(groups)}",
+            f"{sum(self.errata.values())} errata: {errata}",
+        ]
+        if count := sum(self.neighbours.values()):
+            verdicts = ", ".join(f"{n} {said(v)}" for v, n in self.neighbours.items() if n)
+            parts.append(f"{count} about neighbouring papers: {verdicts}")
+        return "; ".join(parts)
 
 
 def verdict_of(claim: Claim, finding: Finding | None) -> str:
@@ -71,10 +77,13 @@ def tally(claims: Iterable[Claim], findings: Sequence[Finding], measured: Contai
     statements: Counter[str] = Counter()
     errata: Counter[str] = Counter()
     by_results: Counter[str] = Counter()
+    neighbours: Counter[str] = Counter()
     for claim in claims:
         verdict = verdict_of(claim, found.get(claim.label))
         if claim.kind == "erratum":
             errata[words.get(verdict, words["fails"])] += 1
+        elif claim.kind == "neighbour":
+            neighbours[verdict] += 1
         else:
             statements[verdict] += 1
             by_results[verdict] += claim.label in measured
@@ -82,4 +91,5 @@ def tally(claims: Iterable[Claim], findings: Sequence[Finding], measured: Contai
         {v: statements[v] for v in (*VERDICTS, NO_CHECK)},
         {w: errata[w] for w in words.values()},
         {v: by_results[v] for v in VERDICTS},
+        {v: neighbours[v] for v in VERDICTS},
     )

@@ -28,7 +28,8 @@ def figure(
     """Draw a figure of the paper or of the lecture notes, or one of ours."""
     from sparsehead._base.errors import DomainError
 
-    from ..report.catalogue import FIGURES, default_folder, draw
+    from ..report.catalogue import FIGURES, draw
+    from ..studies.folder import default_folder
 
     if show_list or name is None:
         lines = [{"name": e.name, "line": e.line, "needs": e.needs} for e in FIGURES.values()]

@@ -25,7 +25,6 @@ MODULES = {
     "layer": "f_tf-layer: every token asks",
     "scalar": "f_tf-scalar: [CLS] asks, w reads its answer",
 }
-RISE = 2.6  # from tokens to outputs, in distances between tokens
 
 
 @dataclass
@@ -34,6 +33,7 @@ class Drawing:
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
+    rise: Real = 2.6  # from tokens to outputs, in distances between tokens
 
     def node(
         self, x: Real, y: Real, label: str, colour: str, *, shape: str = "circle", size: Real = 900
@@ -58,7 +58,7 @@ class Drawing:
     def weights(self, sources: Sequence[Real], target: Real, weights: Float[Array, " n"], who: str) -> None:
         """Add blue lines from each token (`sources`) to the output (`target`), as thick as the weights."""
         for x, weight in zip(sources, map(float, weights)):
-            path = [(x, 0.0), (target, RISE)]
+            path = [(x, 0.0), (target, self.rise)]
             self.line(path, colour=BLUE, width=0.35 + 7 * weight, value=weight, what=f"weight in {who}")
 
 
@@ -115,21 +115,21 @@ def _draw(module: str, model: Model, bits: Shaped[Array, " T"]) -> Drawing:
         for tau in range(T):
             out.scores(tau, row, scores[tau], f"x{tau}")
             out.weights(row, tau, A[tau], f"y{tau}")
-            out.node(tau, RISE, f"y{tau}", SKY)
+            out.node(tau, out.rise, f"y{tau}", SKY)
     else:
         asker = float(T) if module == "scalar" else -1.3
         name = "[CLS]" if module == "scalar" else "z"
         out.scores(asker, row, scores[-1], name)
         out.weights(row, middle, A[-1, :n], "y")
         out.node(asker, 0, name, ORANGE, shape="square")
-        out.node(middle, RISE, "y", SKY)
+        out.node(middle, out.rise, "y", SKY)
     for t in range(T):
         out.node(t, 0, f"x{t}={b[t]}", PALE)
     if module == "scalar":
         value = float(model(b[None])[0])
-        path = [(middle, RISE), (middle, RISE + 1.3)]
+        path = [(middle, out.rise), (middle, out.rise + 1.3)]
         out.line(path, colour="black", width=1.2, value=value, what="read-out w")
-        out.node(middle, RISE + 1.5, f"output {number(round(value, 3))}", "white", shape="square", size=0)
+        out.node(middle, out.rise + 1.5, f"output {number(round(value, 3))}", "white", shape="square", size=0)
     return out
 
 
@@ -173,9 +173,11 @@ def head_reads_chart(
     for t in range(T):
         out.node(t, 0, str(b[t]), SKY if t in support else PALE, shape="square", size=700)
         out.node(t, -0.75, f"x{t}", "white", size=0)
-    out.line([(middle, RISE), (middle, RISE + 1.2)], colour="black", width=1.2, value=value, what="decoder")
-    out.node(middle, RISE, "head", SKY, size=1700)
-    out.node(middle, RISE + 1.4, f"f(b) = {value}", "white", size=0)
+    out.line(
+        [(middle, out.rise), (middle, out.rise + 1.2)], colour="black", width=1.2, value=value, what="decoder"
+    )
+    out.node(middle, out.rise, "head", SKY, size=1700)
+    out.node(middle, out.rise + 1.4, f"f(b) = {value}", "white", size=0)
     on = float(weights[list(support)].sum())
     names = ", ".join(f"x{t}" for t in support)
     return finish(

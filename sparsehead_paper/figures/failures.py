@@ -1,4 +1,4 @@
-"""Why runs fail: how the positions that a run has moved far correlate with the label, for solved and failed runs."""
+"""Chart of the correlation with the label of the positions that a run has moved far, for solved and failed runs."""
 
 from typing import Any
 

@@ -107,7 +107,16 @@ def _failures(chart: Any, fresh: FailuresRecord) -> Chart:
 # By figure: the type of the record of fresh trials, and the function that draws it on the figure.
 FRESH: dict[str, tuple[type[Any], Callable[[Any, Any], Chart]]] = {
     **dict.fromkeys(
-        ("law", "law-grid", "law-decades", "law-matched", "law-literal", "law-matched-decades", "law-best"),
+        (
+            "law",
+            "law-grid",
+            "law-decades",
+            "law-matched",
+            "law-literal",
+            "law-matched-decades",
+            "law-best",
+            "law-gated",
+        ),
         (SuccessRecord, _law),
     ),
     **dict.fromkeys(("curves", "curves-paper"), (CurvesRecord, _curves)),

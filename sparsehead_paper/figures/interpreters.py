@@ -1,4 +1,4 @@
-"""How well methods recover a planted support: by difficulty and length, and beside each kind of distractor."""
+"""Chart of the recovery of planted supports by each method: by difficulty and length, and by kind of distractor."""
 
 from typing import Any
 
@@ -10,8 +10,6 @@ from sparsehead.figures.encodings import by_name, linear_axis
 from sparsehead.figures.theme import Chart, Panel, count, finish, named, number
 
 from ..studies.interpreters import InterpretersRecord
-
-COLUMNS = 2  # of panels
 
 
 def interpreters_chart(record: InterpretersRecord) -> Chart:
@@ -32,7 +30,8 @@ def interpreters_chart(record: InterpretersRecord) -> Chart:
     Ts = list(dict.fromkeys(row["T"] for row in rows))
     alone = [row for row in rows if row["kind"] != "dial" and row["T"] == Ts[-1]]
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    lines = [methods[i : i + COLUMNS] for i in range(0, len(methods), COLUMNS)]
+    columns = 2  # of panels
+    lines = [methods[i : i + columns] for i in range(0, len(methods), columns)]
     panels = [
         alt.hconcat(*(_panel(m, Ts, left=m == line[0], last=line is lines[-1]) for m in line), spacing=14)
         for line in lines

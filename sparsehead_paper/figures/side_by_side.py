@@ -12,7 +12,6 @@ from sparsehead.figures.theme import Chart, Panel, finish, finite, named, number
 from ..studies.law_stage import LawsRecord
 
 PANEL_WIDTH = 230  # pixels
-REFERENCE = "preset best"  # drawn in every panel of the study of settings
 
 
 def laws_chart(record: LawsRecord, *, title: str) -> Chart:
@@ -32,8 +31,9 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     ]  # fmt: skip
     if not points:
         raise DomainError(f"{title}: there is nothing to draw yet, 0 thresholds arrived.")
-    reference = [{**row, "label": REFERENCE} for row in points if row["label"] == REFERENCE]
-    compared = [p for p in points if p["label"] != REFERENCE] or points
+    baseline = "preset best"  # drawn in every panel of the study of settings
+    reference = [{**row, "label": baseline} for row in points if row["label"] == baseline]
+    compared = [p for p in points if p["label"] != baseline] or points
     labels = {
         group: {p["label"] for p in compared if p["group"] == group}
         for group in (p["group"] for p in compared)
@@ -53,7 +53,7 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     panels = [_panel(group, names, x, y, with_reference=bool(reference)) for group, names in labels.items()]
     pairs = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     rows = [alt.hconcat(*pair).resolve_scale(color="independent") for pair in pairs]
-    dashed = f" Dashed: {REFERENCE}." if reference else ""
+    dashed = f" Dashed: {baseline}." if reference else ""
     slopes = _slopes(record)
     return finish(
         alt.vconcat(*rows).resolve_scale(color="independent"),

@@ -1,4 +1,4 @@
-"""What the reproduction adds to the lab: the Claims page, and the committed laws on the Law page.
+"""The reproduction's part of the lab: the Claims page, and the committed laws on the Law page.
 
 claims      endpoints and the job that checks claims
 laws        the laws of the results folder

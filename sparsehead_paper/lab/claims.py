@@ -1,5 +1,12 @@
-"""The Claims page: the registry of statements, with verdicts of jobs run since the server started."""
+"""The Claims page: the registry of statements, with the verdicts that were found here, kept in a file beside the store.
 
+A verdict is that of the code that found it: one that another version found is not shown. The registry imports all that
+its checks need, torch included (4 s): it is imported when it is asked for, not when the lab or one of its jobs starts.
+"""
+
+import json
+import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,14 +15,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from sparsehead import __version__
 from sparsehead._base.arguments import shown
+from sparsehead._base.claim import VERDICTS
+from sparsehead._base.errors import FileError
+from sparsehead._base.files import read_json, write_whole
 from sparsehead.lab.answers import Unknown
 from sparsehead.lab.endpoints.jobs import jobs_of
 from sparsehead.lab.work import Tell, Values
-
-from ..claims.claim import VERDICTS, finding_json, labelled_code, marked_tests
-from ..claims.formulas import plain
-from ..claims.registry import CLAIMS, SECTIONS
 
 router = APIRouter(tags=["Claims"])
 
@@ -30,26 +37,70 @@ class ClaimsRequest(BaseModel):
     @field_validator("labels")
     @classmethod
     def _known(cls, labels: list[str]) -> list[str]:
+        from ..claims.registry import CLAIMS
+
         unknown = [label for label in labels if label not in CLAIMS]
         if unknown:
             raise ValueError(f"there is no claim {shown(unknown[0])}")
         return labels
 
 
+class KeptFinding(BaseModel):
+    """A finding, the time at which it was found in seconds since 1970, and the version that found it."""
+
+    label: str
+    verdict: str
+    paper: str
+    ours: str
+    detail: str
+    checked: float
+    version: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this version found it, about a claim that the registry has."""
+        from ..claims.registry import CLAIMS
+
+        return self.version == __version__ and self.label in CLAIMS and self.verdict in VERDICTS
+
+
 @router.get("/api/claims")
 def claims_list(request: Request) -> Response:
-    """Return every claim: its statement, where it is printed, and its finding if it was checked."""
-    found: dict[str, Any] = {}
+    """Return every claim: its statement, where it is printed, and its last finding if it was checked."""
+    found = kept_findings(jobs_of(request).db)
     for job in list(jobs_of(request).jobs.values()):
         if job.kind == "claims":
-            found |= {row["label"]: row for row in list(job.points)}
+            found |= {row["label"]: row for row in list(job.points) if newer(row, found.get(row["label"]))}
     rows = [{**row, "finding": found.get(row["label"])} for row in _registry()]
     return JSONResponse({"claims": rows, "verdicts": VERDICTS})
+
+
+def newer(row: dict[str, Any], known: dict[str, Any] | None) -> bool:
+    """Whether this version found `row`, and not before `known`."""
+    return row["version"] == __version__ and (known is None or row["checked"] >= known["checked"])
+
+
+def findings_file(db: Path) -> Path:
+    """Return the file beside the store that keeps findings."""
+    return db.with_name(f"{db.name}.claims.json")
+
+
+def kept_findings(db: Path) -> dict[str, dict[str, Any]]:
+    """Return label -> finding of this version; nothing from a file that is damaged."""
+    with suppress(FileError, KeyError, TypeError, ValueError):
+        rows = read_json(findings_file(db), wanted="findings of claims")["findings"]
+        return {
+            row.label: row.model_dump() for row in map(KeptFinding.model_validate, rows) if row.is_current
+        }
+    return {}
 
 
 @router.get("/api/claims/{label}")
 def claim_behind(label: str) -> dict[str, Any]:
     """Return the names of the code and of the tests that belong to one claim."""
+    from ..claims.claim import labelled_code, marked_tests
+    from ..claims.registry import CLAIMS
+
     if label not in CLAIMS:
         raise Unknown("the registry has no claim of that label.")
     claim = CLAIMS[label]
@@ -58,6 +109,9 @@ def claim_behind(label: str) -> dict[str, Any]:
 
 @cache
 def _registry() -> list[dict[str, Any]]:
+    from ..claims.formulas import plain
+    from ..claims.registry import SECTIONS
+
     return [
         {
             "label": claim.label,
@@ -81,12 +135,13 @@ async def start_claims(request: Request, asked: ClaimsRequest) -> dict[str, Any]
 
 def check_claims(request: Values, db: Path, tell: Tell) -> Values:
     """Check claims of the registry, and report each finding as soon as it is known."""
-    from ..claims.registry import Claim, Context, Finding, run_checks
-    from ..report.catalogue import default_folder
+    from ..claims.claim import finding_json
+    from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
+    from ..studies.folder import default_folder
 
     labels = request["labels"] or list(CLAIMS)
     total, done = sum(CLAIMS[label].check is not None for label in labels), 0
-    findings = []
+    findings: list[dict[str, Any]] = []
 
     def progress(claim: Claim, found: Finding | None) -> None:
         nonlocal done
@@ -94,8 +149,12 @@ def check_claims(request: Values, db: Path, tell: Tell) -> Values:
             tell({"progress": {"done": done, "total": total, "label": claim.label}})
             return
         done += 1
-        findings.append(finding_json(found))
+        findings.append({**finding_json(found), "checked": time.time(), "version": __version__})
         tell({"point": findings[-1]})
+        known = kept_findings(db) | {found.label: findings[-1]}
+        with suppress(FileError):  # a full disk does not end the check
+            text = json.dumps({"findings": list(known.values())})
+            write_whole(findings_file(db), text.encode(), force=True)
 
     run_checks(labels, context=Context(options={"results": str(default_folder())}), progress=progress)
     return {"findings": findings}

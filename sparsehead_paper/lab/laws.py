@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from sparsehead.laws.law import LawResult
 
-from ..report.catalogue import default_folder
-from ..studies.folder import has_results, read_results
+from ..studies.folder import default_folder, has_results, read_results
 
 
 def committed_laws() -> Mapping[str, tuple[str, LawResult]]:

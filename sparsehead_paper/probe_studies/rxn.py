@@ -32,16 +32,6 @@ from .packages import package_folder
 REQUIREMENT = "rxnmapper==0.4.3"
 FOLDER = "models/transformers/albert_heads_8_uspto_all_1310k"
 PUBLISHED = (10, 5)
-# kept and leaving part of the left reactant, leaving and kept part of the right one
-TEMPLATES = {
-    "amide": ("C(=O)", "O", "", "N"),
-    "sulfonamide": ("S(=O)(=O)", "Cl", "", "N"),
-    "ester": ("C(=O)", "Cl", "", "O"),
-    "alkylation": ("C", "Br", "", "N"),
-    "ether": ("C", "Br", "", "O"),
-    "reductive amination": ("C", "=O", "", "N"),
-}
-TOKEN = re.compile(r"\[[^]]*\]|Br|Cl|>>|.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +56,15 @@ def is_atom(token: str) -> bool:
 def reaction(L: str, R: str, template: Sequence[str]) -> Reaction:
     """Return the reaction of two fragments, with the atom map that follows from its construction."""
     kept, leaving, gone, joined = template
+    token = re.compile(r"\[[^]]*\]|Br|Cl|>>|.")
     left, right, joint = (
-        [*TOKEN.findall(x)] for x in (L + kept + leaving, gone + joined + R, L + kept + joined + R)
+        [*token.findall(x)] for x in (L + kept + leaving, gone + joined + R, L + kept + joined + R)
     )
     tokens = ("[CLS]", *left, ".", *right, ">>", *joint, "[SEP]")
     start = len(left) + len(right) + 3  # of the product
-    size = len(TOKEN.findall(L + kept))
+    size = len(token.findall(L + kept))
     partner = {start + i: 1 + i for i in range(size) if is_atom(joint[i])}
-    offset = len(left) + 2 + len(TOKEN.findall(gone))  # of the right reactant's kept part
+    offset = len(left) + 2 + len(token.findall(gone))  # of the right reactant's kept part
     partner |= {start + i: offset + i - size for i in range(size, len(joint)) if is_atom(joint[i])}
     return Reaction(tokens, partner)
 
@@ -91,7 +82,16 @@ def reactions(count: int = 48, seed: int = 0) -> list[Reaction]:
         "N#Cc1ccc(cc1)",
     ]
     right = ["CC", "CCC(C)C", "Cc1ccccc1", "c1ccc(F)cc1", "C1CCCCC1", "CCOC", "Cc1ccncc1", "CCc1ccc(Cl)cc1"]
-    every = list(product(left, right, TEMPLATES.values()))
+    # kept and leaving part of the left reactant, leaving and kept part of the right one
+    templates = {
+        "amide": ("C(=O)", "O", "", "N"),
+        "sulfonamide": ("S(=O)(=O)", "Cl", "", "N"),
+        "ester": ("C(=O)", "Cl", "", "O"),
+        "alkylation": ("C", "Br", "", "N"),
+        "ether": ("C", "Br", "", "O"),
+        "reductive amination": ("C", "=O", "", "N"),
+    }
+    every = list(product(left, right, templates.values()))
     chosen = stream(seed, "reactions").choice(len(every), count, replace=False)
     return [reaction(*every[int(i)]) for i in chosen]
 

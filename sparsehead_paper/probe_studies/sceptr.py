@@ -19,7 +19,6 @@ from sparsehead.probing.probe import probe
 
 from .packages import package_folder
 
-REQUIREMENT = "sceptr==1.2.0"
 AMINO = "ACDEFGHIKLMNPQRSTVWY"
 
 
@@ -104,7 +103,8 @@ def load_variant(folder: Path) -> tuple[nn.TransformerEncoder, dict[str, torch.T
 
 def sceptr_study() -> dict[str, Any]:
     """Probe the heads of every variant on the same receptors; compare their scores with those of SCEPTR itself."""
-    folder = package_folder("sceptr", REQUIREMENT) / "_model_saves"
+    requirement = "sceptr==1.2.0"
+    folder = package_folder("sceptr", requirement) / "_model_saves"
     rows: list[dict[str, Any]] = []
     pairs = receptors()
     for path in sorted(p for p in folder.iterdir() if (p / "state_dict.pt").is_file()):
@@ -115,7 +115,7 @@ def sceptr_study() -> dict[str, Any]:
     names = sorted({row["variant"] for row in rows})
     return {
         "name": "SCEPTR",
-        "model": REQUIREMENT,
+        "model": requirement,
         "s": 4,
         "receptors": len(pairs),
         "controls": ["SCEPTR_shuffled_data", "SCEPTR_synthetic_data", "SCEPTR_dropout_noise_only"],

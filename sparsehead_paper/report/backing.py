@@ -1,4 +1,4 @@
-"""What is behind the verdict on a measured claim: how its results were measured, and what fresh trials say of them."""
+"""The evidence for the verdict on a measured claim: the origin of its results, and fresh trials beside them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ..studies.spot import UNCHECKED
 
 @dataclass(frozen=True)
 class Backing:
-    """What is known of the results file behind a claim.
+    """Origin and checks of the results file of a claim.
 
     Args:
         origin: a sentence that says when, where and how long it was measured, and by which command.

@@ -29,25 +29,28 @@ from ..figures.fresh import FRESH
 from ..figures.interpreters import interpreters_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.parity_settings import parity_settings_chart
+from ..figures.pointers import pointers_chart
 from ..figures.read_trained import certificate_chart, read_trained_chart
 from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
+from ..figures.taught_parity import taught_parity_chart
+from ..figures.which_line import which_line_chart
 from ..published import ATTENTION_AND
 from ..studies.attention import AttentionRecord
 from ..studies.curves import CurvesRecord
 from ..studies.failures import FailuresRecord
-from ..studies.folder import R, has_results, read_results
+from ..studies.folder import RESULTS, R, has_results, read_results
 from ..studies.interpretations import InterpretationsRecord
 from ..studies.interpreters import InterpretersRecord
 from ..studies.law_stage import LawsRecord, SuccessRecord
 from ..studies.norms import BoundAlongRecord, NormsRecord
 from ..studies.parity import ParityRecord, ParitySettingsRecord
+from ..studies.pointers import PointersRecord
 from ..studies.predicted import of_size
 from ..studies.read_trained import AppearanceRecord, ReadTrialsRecord
 from ..studies.records import BuildComparison
-
-RESULTS = Path("results")  # the committed results, in a checkout of the repository
+from ..studies.taught_parity import TaughtParityRecord
 
 
 def _measured(
@@ -141,6 +144,13 @@ BUILTIN = (
         lambda laws: laws_chart(of_size(laws), title="Predicted and measured"),
     ),
     _measured(
+        "which-line",
+        "Ours: which theoretical learner gradient descent resembles.",
+        LawsRecord,
+        which_line_chart,
+        needs="predicted",
+    ),
+    _measured(
         "every-function",
         "Ours: all functions of two and three bits.",
         LawsRecord,
@@ -151,6 +161,18 @@ BUILTIN = (
         "Ours: methods that look for a support, where it is known by proof.",
         InterpretersRecord,
         interpreters_chart,
+    ),
+    _measured(
+        "pointers",
+        "Neighbours: too few heads for q pointers, and samples of three learners.",
+        PointersRecord,
+        pointers_chart,
+    ),
+    _measured(
+        "taught-parity",
+        "Neighbours: parity with intermediate labels in one gradient step.",
+        TaughtParityRecord,
+        taught_parity_chart,
     ),
     _measured(
         "success",
@@ -265,12 +287,6 @@ def draw(name: str, folder: Path = RESULTS, fresh: Path | None = None) -> Chart:
         kind, add = FRESH[name]
         return add(chart, read_results(fresh, file, kind))
     return chart
-
-
-def default_folder() -> Path:
-    """The folder of the user's last `reproduce` if it has results of its own, else the committed results."""
-    reproduction = Path("reproduction")
-    return reproduction if reproduction.is_dir() and not (reproduction / "fresh").is_dir() else RESULTS
 
 
 def draw_all(

@@ -10,9 +10,14 @@ paper_laws, slope, functions   the law under other settings, what decides its sl
 predicted              conjunctions at other p and s: laws of theoretical learners beside those of presets
 every_function         laws of all functions of two and three bits, and what predicts their order
 gated                  single runs of preset gated beside those of preset best
+proofs                 what verify says of learned models, and of models whose outputs were all computed
 read_trained, failures   functions read from trained models; why runs near the threshold fail
+pointers, token_learners   tokens with pointers: too few heads, and samples that three learners need
 attributions, interpreters   methods that look for a support, on planted models whose support is proved
 evidence, interpretations, comparison, shares   which interpretation of the paper's text gives its numbers
+bars, steepness        the paper's error bars as data: how steep a success curve they imply; what two presets have
+protocols              other readings of "best of five restarts", and the success curves that they give
+taught_parity          parity with intermediate labels, in one gradient step (a neighbour of the paper)
 spot                   fresh trials of committed results, and whether they agree
 plans, times           the stages of each scale, and how long they take
 origin                 when, where and how long results files were measured

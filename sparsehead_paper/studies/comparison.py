@@ -20,7 +20,6 @@ from .interpretations import (
     DROP,
     INTERPRETATIONS,
     NUMBERS,
-    ROUNDS,
     ComparedInterpretation,
     Interpretation,
     InterpretationsRecord,
@@ -141,7 +140,7 @@ def compare(
     *,
     readings: Sequence[Interpretation] = INTERPRETATIONS,
     numbers: Sequence[Number] = NUMBERS,
-    rounds: Sequence[int] = ROUNDS,
+    rounds: Sequence[int] = (4, 8, 16),
     known: InterpretationsRecord | None = None,
 ) -> InterpretationsRecord:
     """Run all races round by round, cheapest first, and return the record; with `place.stored` run no trials.

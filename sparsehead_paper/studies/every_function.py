@@ -2,7 +2,8 @@
 
 There are 12 such functions up to permutations of positions and negation of bits and label. Bits are uniform
 (p = 1/2), so negation changes nothing. Predictions of the order are the constants of `per_ln_T` (samples per ln T that
-types of learners need), globality and leap. Spearman's correlation with m_80 of preset `best` says how good each is.
+types of learners need), globality, leap and average sensitivity. Spearman's correlation with m_80 of preset `best`
+says how good each is.
 
     sparsehead reproduce --only every-function --db /elsewhere/every.db --out /elsewhere/every
 """
@@ -16,6 +17,7 @@ from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float
 from sparsehead.floor.constants import per_ln_T
 from sparsehead.functions import SparseFunction, parse
+from sparsehead.functions.analysis import influences
 from sparsehead.functions.difficulty import globality, inequivalent, leap
 from sparsehead.probing.influence import spearman
 
@@ -47,7 +49,7 @@ def every_function(Ts: tuple[int, ...] = (30, 100, 300), trials: int = 32) -> La
 
 @dataclass(frozen=True)
 class Order:
-    """How well a prediction orders the measured thresholds at one T: Spearman's correlation with a 95 % interval."""
+    """Spearman's correlation of a prediction with the measured thresholds at one T, with a 95 % interval."""
 
     prediction: str
     T: int
@@ -65,6 +67,7 @@ def predictions(f: SparseFunction) -> dict[str, float]:
         "covariance": constants.covariance,
         "globality": float(globality(f)),
         "leap": float(leap(f)),
+        "sensitivity": float(influences(f).sum()),
     }
 
 

@@ -8,7 +8,7 @@ numbers compare interpretations.   Paper: readings
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.types import Array, Float
 from sparsehead.laws.curves import LAPSE, Cell, log_likelihood, merge, offset, slope_penalty
 
-FREEDOM = 5  # degrees of freedom of the densities of values: tails that one value in 40 can reach
-GRID_SHARE = 0.8
 LOG_SLOPES = np.linspace(math.log(2.0), math.log(25.0), 15)
 
 
@@ -67,6 +65,8 @@ class Values:
     values would make a fifth value just outside their range all but impossible.
     """
 
+    freedom: ClassVar[int] = 5  # degrees of freedom of each density: tails that one value in 40 can reach
+
     centre: Float[Array, " g"]
     left: Float[Array, " g"]
     right: Float[Array, " g"]
@@ -109,12 +109,12 @@ class Values:
         from scipy.stats import t
 
         scaled = (x - self.centre) / np.where(x < self.centre, self.left, self.right)
-        return np.asarray(math.log(2) - np.log(self.left + self.right) + t.logpdf(scaled, FREEDOM))
+        return np.asarray(math.log(2) - np.log(self.left + self.right) + t.logpdf(scaled, self.freedom))
 
     def _share_below(self, x: float) -> Float[Array, " g"]:
         from scipy.stats import t
 
-        low, high = (t.cdf((x - self.centre) / w, FREEDOM) for w in (self.left, self.right))
+        low, high = (t.cdf((x - self.centre) / w, self.freedom) for w in (self.left, self.right))
         both = self.left + self.right
         return np.where(
             x < self.centre, 2 * self.left * low / both, (self.left + self.right * (2 * high - 1)) / both
@@ -139,13 +139,14 @@ def log_threshold(
     run = np.array([cell.trials for cell in merged], dtype=float)
     thetas = np.linspace(math.log(10.0), math.log(800.0), 90)[:, None, None]
     slopes = np.exp(LOG_SLOPES)[None, :, None]
-    known = log_likelihood(log_m, solved, run, thetas, slopes, GRID_SHARE).sum(axis=-1)
+    grid_share = 0.8
+    known = log_likelihood(log_m, solved, run, thetas, slopes, grid_share).sum(axis=-1)
     weight = known + np.asarray(slope_penalty(LOG_SLOPES))[None, :]
     weight = np.exp(weight - weight.max())
     weight /= weight.sum()
-    x = slopes * (np.log(np.array(grid, dtype=float)) - thetas) + offset(GRID_SHARE)
+    x = slopes * (np.log(np.array(grid, dtype=float)) - thetas) + offset(grid_share)
     share = (1 - LAPSE) / (1 + np.exp(-np.clip(x, -500, 500)))
-    passes = binom.sf(math.ceil(GRID_SHARE * trials - 1e-9) - 1, trials, share)
+    passes = binom.sf(math.ceil(grid_share * trials - 1e-9) - 1, trials, share)
     first = passes * np.cumprod(np.concatenate([np.ones_like(passes[..., :1]), 1 - passes[..., :-1]], -1), -1)
     near = np.exp(-((np.array(grid) - point) ** 2) / (2 * max(bar, 1.0) ** 2))
     return float(_log((weight * (first * near).sum(axis=-1)).sum()))

@@ -1,4 +1,4 @@
-"""Why runs fail: whether the positions that a run has moved correlate positively or negatively with the label.
+"""Causes of failure: positions that a run has moved may correlate positively or negatively with the label.
 
 A run that has fitted its training set has moved the vectors of some positions far more than those of others. In most
 runs the bits at nearly all moved positions correlate positively with the label on the training set, or nearly all
@@ -14,10 +14,10 @@ import numpy as np
 
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead._base.types import Array, Float
-from sparsehead.functions.task import Sample
 from sparsehead.heads.model import Model
 from sparsehead.store import Store
 from sparsehead.train.data import training_set
+from sparsehead.train.lean import agreement
 from sparsehead.train.spec import TrainSpec, target_function
 
 from .stage import Experiment, conjunctions, run_and_keep
@@ -65,14 +65,6 @@ def failures() -> Experiment:
     runner = "sparsehead_paper.studies.failures:run_and_look"
     title = "Why runs near the threshold fail"
     return Experiment("failures", title, tuple(specs), {"failures": look_at_failures}, runner)
-
-
-def agreement(sample: Sample) -> Float[Array, " T"]:
-    """Return the correlation of each position's bit with the label; 0 if the bit is constant.   Paper: failures-sign"""
-    bits, labels = (np.asarray(x, dtype=np.float64) for x in sample)
-    b, y = bits - bits.mean(axis=0), labels - labels.mean()
-    scale = np.sqrt((b**2).sum(axis=0) * (y**2).sum())
-    return np.divide(y @ b, scale, out=np.zeros_like(scale), where=scale > 0)
 
 
 def lean(positions: Float[Array, "T d"], by_position: Float[Array, " T"]) -> float:

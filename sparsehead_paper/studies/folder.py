@@ -13,6 +13,13 @@ from sparsehead._base.jsonable import ResultsRecord, json_values
 from .from_json import record_from
 
 R = TypeVar("R", bound=ResultsRecord)
+RESULTS = Path("results")  # the committed results, in a checkout of the repository
+
+
+def default_folder() -> Path:
+    """The folder of the user's last `reproduce` if it has results of its own, else the committed results."""
+    reproduction = Path("reproduction")
+    return reproduction if reproduction.is_dir() and not (reproduction / "fresh").is_dir() else RESULTS
 
 
 def remedy(folder: Path, name: str) -> str:
@@ -26,6 +33,9 @@ def remedy(folder: Path, name: str) -> str:
     # What no stage of `reproduce` measures, and what it writes at its end.
     others = {
         "build_vs_tracr": "python benchmarks/build.py",
+        "proof": "python benchmarks/proof.py all",
+        "soundness": "python tests/certify/share_models.py",
+        "proof-share": "python benchmarks/proof.py share",
         "run": "sparsehead reproduce",
         "measured": "sparsehead reproduce --only NAME",
     }

@@ -13,12 +13,12 @@ from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.store import Store
 from sparsehead.train.spec import TrainSpec, preset, spec_id
 
-from .stage import Experiment
+from .stage import Experiment, full_length
 
 
 @dataclass(frozen=True)
 class GatedCell:
-    """How many single runs of a preset were solved, for one function, T, number of samples m and label noise."""
+    """The number of solved single runs of a preset, for one function, T, number of samples m and label noise."""
 
     preset: str
     function: str
@@ -58,7 +58,7 @@ def _parts() -> Iterator[tuple[str, dict[str, Any], list[TrainSpec]]]:
         settings = {"function": function, "T": T, "m": m, "noise": noise}
         for name in presets:
             specs = [
-                preset(name, s=3, seed=7_000_000 + i, restarts=1, check_every=20, **settings)
+                preset(name, s=3, seed=7_000_000 + i, restarts=1, check_every=20, **full_length(settings))
                 for i in range(runs)
             ]
             yield name, settings, specs

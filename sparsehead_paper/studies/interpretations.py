@@ -1,4 +1,4 @@
-"""Which interpretation of the paper's text gives its numbers? Interpretations are compared by their evidence.
+"""Compare interpretations of the paper's text by the evidence for each: the probability of the paper's numbers.
 
 The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. An interpretation settles what that
 leaves open: how the decay is applied and to which parameters, whether gradients are clipped, how linear maps are
@@ -33,7 +33,6 @@ DECAY_SETTINGS = {
     "L2 on all": {"optimiser": "adam", "decay": "all"},
 }
 CLIPS = {"clipped": 1.0, "not clipped": 0.0}
-ROUNDS = (4, 8, 16)  # trials of each number, round by round
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How well methods of interpretability recover a support that is known by proof, over difficulty and length."""
+"""Measure how well methods of interpretability recover a support that is known by proof, over difficulty and length."""
 
 import math
 import time
@@ -31,7 +31,6 @@ from .folder import write_results
 from .stage import Stage, Workplace
 
 DIFFICULTIES = (0.0, 0.25, 0.5, 0.75, 1.0)
-ALONE = 0.25  # difficulty at which each kind of distractor is tried alone: gradients do not vanish there
 FUNCTIONS = ("and", "majority", "parity", "junta")
 INPUTS = 32  # on which each method is asked; its scores are averaged over them
 
@@ -181,7 +180,8 @@ def one_thread() -> Iterator[None]:
 
 def arms() -> list[tuple[float, str]]:
     """Return (difficulty, distractors) of every cell: first all difficulties, then each kind of distractor alone."""
-    return [*((x, "dial") for x in DIFFICULTIES), *((ALONE, kind) for kind in KINDS)]
+    alone = 0.25  # difficulty at which each kind of distractor is tried alone: gradients do not vanish there
+    return [*((x, "dial") for x in DIFFICULTIES), *((alone, kind) for kind in KINDS)]
 
 
 def function_of(name: str, T: int, s: int, *, seed: int) -> SparseFunction:

@@ -16,7 +16,7 @@ from sparsehead.store.results import write as write_table
 from sparsehead.train.spec import TrainSpec
 
 from .folder import read_results, write_results
-from .stage import Stage, Workplace, trial_seconds
+from .stage import Stage, Workplace, full_length, trial_seconds
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Law(Stage):
             known={T: cells for T, cells in (known or {}).items() if T in self.Ts},
             progress=place.progress(f"Thresholds at T = {self.Ts[0]} .. {self.Ts[-1]}{how}"),
             say=place.say,
-            **{"method": "joint", **self.settings},
+            **{"method": "joint", **full_length(self.settings)},
         )
 
 

@@ -1,4 +1,4 @@
-"""When, where and how long each results file of a folder was measured: measured.json beside them."""
+"""Date, machine and duration of the measurement of each results file in a folder, in its measured.json."""
 
 import time
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from .plans import command_for
 
 @dataclass(frozen=True)
 class Origin:
-    """How one results file was measured. `finished`: a date; `took`: how long it took, and what that includes."""
+    """The measurement of one results file. `finished`: a date; `took`: how long it took, and what that includes."""
 
     finished: str
     machine: str

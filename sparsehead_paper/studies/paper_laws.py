@@ -1,6 +1,6 @@
 """The law of the paper's AND of three bits under other settings, and far beyond the paper's range of T.
 
-Paper: law-matched, law-literal, law-matched-beyond, law-matched-decades, law-best
+Paper: law-matched, law-literal, law-matched-beyond, law-matched-decades, law-best, law-gated
 """
 
 from sparsehead.laws.published import LAW_AND
@@ -67,6 +67,6 @@ def best() -> Law:
 
 
 def law_gated() -> Law:
-    """The law of preset "gated" over three decades of T."""
+    """The law of preset "gated" over three decades of T.   Paper: law-gated"""
     fewer = {30_000: {"max_trials": 64}, 100_000: {"max_trials": 48}}
     return Law("law-gated", DECADES, 96, {"preset": "gated", "exceptions": fewer}, start=36)

@@ -45,8 +45,8 @@ class LossPoint:
 
 @dataclass(frozen=True)
 class ParityRun:
-    """When one run's loss passed the paper's level: the first step below the level, and the step from which the
-    smoothed loss stays below it; None if there is no such step."""
+    """The first step at which one run's loss is below the paper's level, and the step from which the smoothed loss
+    stays below it; None if there is no such step."""
 
     T: int
     seed: int

@@ -18,13 +18,15 @@ from .law_stage import Law
 from .norms import norms
 from .paper_laws import DECADES, PAPER_TS, best, law_gated, literal, matched, matched_beyond, matched_decades
 from .parity import parity, parity_settings
+from .pointers import Pointers
 from .predicted import predicted
+from .protocols import protocols
 from .read_trained import appearance_plan, reading
 from .slope import slope, slope_norms
 from .spot import FRESH_SEED, spots, stages
 from .stage import Stage
-
-SCALES = ("quick", "default", "full")
+from .steepness import steepness
+from .taught_parity import TaughtParity
 
 
 def plan(scale: str, seed: int = FRESH_SEED) -> list[Stage]:
@@ -68,7 +70,8 @@ def settings_studies() -> tuple[Stage, ...]:
     return (
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
-        attention("literal"), literal(), predicted(), every_function(), gated(), law_gated(), Interpreters(),
+        attention("literal"), literal(), steepness(), protocols(), predicted(), every_function(), gated(), law_gated(),
+        Interpreters(), Pointers(), TaughtParity(),
     )  # fmt: skip
 
 
@@ -100,6 +103,7 @@ def only(names: Iterable[str]) -> list[Stage]:
 
 def check_scale(scale: str) -> str:
     """Return `scale` if it is the name of a scale; else raise an error."""
-    if scale not in SCALES:
-        raise DomainError(f"scale {scale!r} is unknown; the scales are {', '.join(SCALES)}.")
+    scales = ("quick", "default", "full")
+    if scale not in scales:
+        raise DomainError(f"scale {scale!r} is unknown; the scales are {', '.join(scales)}.")
     return scale

@@ -28,14 +28,6 @@ from sparsehead.train.spec import TrainSpec, preset, target_function, task_of
 from .stage import Experiment, run_and_keep
 
 DELTA = 0.05  # probability with which a certificate may fail
-FRESH = 20_000  # inputs on which a model's true error is measured
-READ_TRIALS = {
-    "and": ((30, 100, 300), (40, 60, 90, 140, 200)),
-    "or": ((30, 100, 300), (40, 60, 90, 140, 200)),
-    "majority": ((30, 100, 300), (60, 90, 140, 200, 300)),
-    "junta": ((30, 100, 300), (90, 140, 200, 300, 500)),
-    "parity": ((10, 15, 20), (90, 140, 200, 300, 500)),
-}
 READ_CELL = ("and", 300, 200)  # the cell in which reading is measured most closely
 READ_SEED = 1  # other trials than the law's, whose outcomes are stored without readings
 
@@ -61,7 +53,7 @@ class ReadModel:
         method, queries: see `Reading`.
         agreement: share of fresh inputs on which the model and the best candidate function agree.
         function_error: exact P(the function read differs from the planted one); None if none was read.
-        model_error: share of `FRESH` inputs on which the model and the planted function differ.
+        model_error: share of 20,000 fresh inputs on which the model and the planted function differ.
         bound, model_bound: certified upper bounds on function_error and model_error; None if none was read.
     Paper: read-trained
     """
@@ -118,10 +110,17 @@ def reading(trials: int = 3, cell: int = 60) -> Experiment:
     """Our experiment: train models on five families of functions, read the functions back.   Paper: read-trained
 
     Args:
-        trials: number of trials for each family, T and m of READ_TRIALS.
+        trials: number of trials for each family, T and m.
         cell: number of trials for READ_CELL.
     """
-    cells = [(name, T, m) for name, (Ts, ms) in READ_TRIALS.items() for T in Ts for m in ms]
+    cells_of = {
+        "and": ((30, 100, 300), (40, 60, 90, 140, 200)),
+        "or": ((30, 100, 300), (40, 60, 90, 140, 200)),
+        "majority": ((30, 100, 300), (60, 90, 140, 200, 300)),
+        "junta": ((30, 100, 300), (90, 140, 200, 300, 500)),
+        "parity": ((10, 15, 20), (90, 140, 200, 300, 500)),
+    }
+    cells = [(name, T, m) for name, (Ts, ms) in cells_of.items() for T in Ts for m in ms]
     specs = [
         preset("fast", function=name, s=3, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i))
         for name, T, m in cells
@@ -159,7 +158,8 @@ def read_model(model: Model, spec: TrainSpec) -> ReadModel:
         if f is None
         else occam_bound(f, *sample, delta=DELTA, disagreements=[found.agreement.differing], draws=draws)
     )
-    bits, labels = Task(planted, p).sample(FRESH, rng=stream(spec.seed, "true error"))
+    fresh = 20_000  # inputs on which a model's true error is measured
+    bits, labels = Task(planted, p).sample(fresh, rng=stream(spec.seed, "true error"))
     return ReadModel(
         planted=str(planted),
         read=None if f is None else str(f),

@@ -20,8 +20,13 @@ from .law_stage import LawsRecord, SuccessRecord
 from .norms import BoundAlongRecord, NormsRecord
 from .origin import MeasuredRecord
 from .parity import ParityRecord, ParitySettingsRecord
+from .pointers import PointersRecord
+from .proofs import ProofRecord, SoundnessRecord
+from .protocols import ProtocolsRecord
 from .read_trained import AppearanceRecord, ReadTrialsRecord
 from .slope import SlopeNormsRecord
+from .steepness import SteepnessRecord
+from .taught_parity import TaughtParityRecord
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,14 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "functions": LawsRecord,
     "predicted": LawsRecord,
     "every-function": LawsRecord,
+    "pointers": PointersRecord,
     "interpreters": InterpretersRecord,
     "parity-settings": ParitySettingsRecord,
     "failures": FailuresRecord,
     "gated": GatedRecord,
+    "steepness": SteepnessRecord,
+    "protocols": ProtocolsRecord,
+    "taught-parity": TaughtParityRecord,
+    "proof": ProofRecord,
+    "soundness": SoundnessRecord,
 }

@@ -1,4 +1,4 @@
-"""What determines the law's slope: preset "best" with one setting changed at a time, and the norms under each setting.
+"""The law's slope by setting: preset "best" with one setting changed at a time, and the norms under each.
 
 Paper: law-slope, slope-norms
 """
@@ -45,25 +45,25 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "width": {"d = 8": {"d": 8, "H": 2, "mlp": 32}, "d = 64": {"d": 64, "H": 16, "mlp": 256}},
     "dropout": {"dropout 0.1": {"dropout": 0.1}},
 }  # fmt: skip
-# Settings that are compared at T = 10^4 too, where a failure takes one to three minutes: fewer trials, and none below
-# the floor. With dropout a failure takes a minute at T = 1000 already.
-LONG: dict[str, dict[str, int]] = {
+
+
+def slope() -> Laws:
+    """Laws of preset "best" with one setting changed: T = 100, 1000, mostly also 10^4.   Paper: law-slope"""
+    laws, groups = {}, {}
+    # Settings that are compared at T = 10^4 too, where a failure takes one to three minutes: fewer trials, and none
+    # below the floor. With dropout a failure takes a minute at T = 1000 already.
+    long: dict[str, dict[str, int]] = {
     label: {"max_trials": 12, "m_min": 48, "start": 56}
     for label in (
         "preset best", "none", "L2 on matrices only", "L2 of 1e-4 at every T", "AdamW, 0.03", "N(0, 0.1^2)", "eps 1e-8",
         "rate 3e-3", "double", "not clipped", "1 head of 16", "d = 8",
     )
 }  # fmt: skip
-
-
-def slope() -> Laws:
-    """Laws of preset "best" with one setting changed: T = 100, 1000, mostly also 10^4.   Paper: law-slope"""
-    laws, groups = {}, {}
     for group, changes in FACTORS.items():
         for label, settings in changes.items():
-            Ts = (*COARSE, 10_000) if label in LONG else COARSE
+            Ts = (*COARSE, 10_000) if label in long else COARSE
             dear = {1000: {"max_trials": 12}} if label == "dropout 0.1" else {}
-            exceptions = {10_000: LONG[label]} if label in LONG else dear
+            exceptions = {10_000: long[label]} if label in long else dear
             given = {"preset": "best", "exceptions": exceptions, **settings}
             laws[label] = Law(f"slope-{label}", Ts, 24, given, width=PAPER_WIDTH, start=45)
             groups[label] = group

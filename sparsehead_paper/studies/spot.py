@@ -43,6 +43,9 @@ UNCHECKED = {
     "slope-norms": "its file has medians of up to three runs",
     "learned-norms": "its file has quartiles of five runs",
     "bound-training": "it shows one run",
+    "predicted": "it is not measured to its end; law-best checks preset best on the paper's task",
+    "taught-parity": "its file has counts, not the trials behind them",
+    "pointers": "its runs train many models at once and keep none; the claim about heads trains a few afresh",
     "dropout": "its 24 pairs are too few for a test, and a run with dropout takes a quarter of a minute",
 }
 # Of each law: preset and changes, and numbers of fresh trials by (T, m): of the default scale, and of "quick".
@@ -51,6 +54,7 @@ LAWS: dict[str, tuple[dict[str, Any], dict[tuple[int, int], tuple[int, int]]]] =
     "law-literal": ({"preset": "literal"}, {(150, 71): (16, 6), (250, 43): (4, 0)}),
     "law-mingpt": ({"preset": "mingpt"}, {(300, 60): (6, 0)}),
     "law-best": ({"preset": "best"}, {(100, 36): (24, 12), (300, 43): (24, 0), (1000, 55): (12, 0)}),
+    "law-gated": ({"preset": "gated"}, {(100, 22): (24, 12), (300, 31): (12, 0), (1000, 39): (12, 0)}),
     "law": ({}, {(100, 60): (16, 8), (550, 60): (16, 0), (1100, 85): (12, 0)}),
     "law-grid": ({}, {(100, 50): (16, 8), (300, 70): (16, 0), (1000, 50): (12, 0)}),
     "law-decades": ({}, {(1000, 98): (12, 0), (10_000, 110): (6, 0)}),

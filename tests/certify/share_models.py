@@ -1,8 +1,12 @@
 """Random, learned and tampered one-layer models, and what `decide` and `proved_share` say of them against enumeration.
 
 python tests/certify/share_models.py --models 20000 --T 3 16       exit code 1 if any statement is false
+    --store FILE      outside the checkout: keep a line per model there, and skip the models that have one
+    --long            T = 14 or 16 for one model in fifty, whatever --T says
+    --out results/soundness.json
 """
 
+import json
 import sys
 import time
 from collections import Counter
@@ -25,6 +29,8 @@ from sparsehead.heads.block import Layer, LayerNorm, Mlp
 from sparsehead.heads.encoding import trainable
 from sparsehead.heads.model import Model
 from sparsehead.train.learn import learn
+from sparsehead_paper.studies.folder import write_results
+from sparsehead_paper.studies.proofs import SoundnessRecord
 
 if __package__:
     from .adversarial import parser_of, tell
@@ -126,18 +132,37 @@ def check_one(
     tally.counts["share known" if bound < 1 else "share unknown"] += 1
 
 
+def length_of(number: int, rng: np.random.Generator, T: tuple[int, int], *, long: bool) -> int:
+    """T of one model."""
+    return (14, 16)[number // 50 % 2] if long and number % 50 == 0 else int(rng.integers(T[0], T[1] + 1))
+
+
 def run(
-    models: int, seed: int, *, T: tuple[int, int], seconds: float = 0.2, first: int = 0, report: bool = False
-) -> Tally:
-    """`models` models from `seed`, of lengths between the two of T."""
+    models: int, seed: int, *, T: tuple[int, int], seconds: float = 0.2, first: int = 0, report: bool = False,
+    long: bool = False, store: Path | None = None,
+) -> Tally:  # fmt: skip
+    """`models` models from `seed`, of lengths between the two of T; those that `store` holds are not run again."""
     tally, start = Tally(), time.time()
+    lines = store.read_text().splitlines() if store is not None and store.exists() else []
+    known = {row["number"]: row for row in map(json.loads, lines) if row["seed"] == seed}
     for number in range(first, first + models):
-        rng = stream(seed, "share models", number)
-        length = int(rng.integers(T[0], T[1] + 1))
+        if number in known:
+            tally.counts.update(known[number]["counts"])
+            tally.false += known[number]["false"]
+            continue
+        own, rng = Tally(), stream(seed, "share models", number)
+        length = length_of(number, rng, T, long=long)
         model, f = draw(rng, length)
         p = float(rng.choice([0.05, 0.3, 0.5, 0.8, 0.97]))
         chance = np.full(length, p) if rng.random() < 0.7 else rng.uniform(0, 1, length)
-        check_one(tally, f"seed {seed} number {number}", model, f, chance, seconds)
+        check_one(own, f"seed {seed} number {number}", model, f, chance, seconds)
+        own.counts[f"T = {length}"] += 1
+        tally.counts.update(own.counts)
+        tally.false += own.false
+        if store is not None:
+            row = {"seed": seed, "number": number, "counts": dict(own.counts), "false": own.false}
+            with store.open("a") as file:
+                file.write(json.dumps(row) + "\n")
         if report and number % 500 == 499:
             tell(number + 1 - first, tally.false, start)
     return tally
@@ -146,17 +171,26 @@ def run(
 def main() -> int:
     parser = parser_of(__doc__, models=500, seed=1, T=(3, 16))
     parser.add_argument("--seconds", type=float, default=0.2, help="for each of the two answers")
+    parser.add_argument("--long", action="store_true", help="T = 14 or 16 for one model in fifty")
+    parser.add_argument("--store", type=Path, help="a line per model, so that a run that was stopped goes on")
+    parser.add_argument("--out", type=Path, help="write the counts there")
     options = parser.parse_args()
     tally = run(
-        options.models,
-        options.seed,
-        T=tuple(options.T),
-        seconds=options.seconds,
-        first=options.first,
-        report=True,
-    )
+        options.models, options.seed, T=tuple(options.T), seconds=options.seconds, first=options.first, report=True,
+        long=options.long, store=options.store,
+    )  # fmt: skip
     print(*tally.false, sep="\n")
     print(dict(tally.counts), f"{len(tally.false)} false statements in {options.models} models")
+    if options.out is not None:
+        given = ["STORE" if word == str(options.store) else word for word in sys.argv[1:]]
+        record = SoundnessRecord(
+            command=" ".join(["python tests/certify/share_models.py", *given]),
+            models=options.models,
+            complete=options.models >= 20_000,
+            false=tuple(tally.false),
+            counts={name: tally.counts[name] for name in sorted(tally.counts)},
+        )
+        write_results(options.out.parent, options.out.stem, record)
     return bool(tally.false)
 
 

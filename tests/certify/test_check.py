@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -67,6 +68,17 @@ def test_certificates_of_built_heads_hold(text, T, settings):
     content = certificate_content(raw, f)
     assert checked(raw, content).startswith(f"holds: on all 2^{T} inputs")
     assert float.fromhex(content["max_error"]) < 1e-12
+
+
+@pytest.mark.parametrize(("text", "settings"), [("x2 ^ x5 ^ x11", {}), ("x1 ^ x2 ^ x3", {"method": "paper"})])
+def test_certificates_of_heads_of_length_50_are_checked_within_two_seconds(text, settings):
+    """Of processor time; at T = 10^4: python benchmarks/proof.py checker."""
+    f = parse(text, T=50)
+    raw = packed(build(f, **settings))
+    content = certificate_content(raw, f)
+    start = time.process_time()
+    checked(raw, content)
+    assert time.process_time() - start < 2
 
 
 def test_the_checker_runs_alone(tmp_path):

@@ -1,5 +1,6 @@
 """Proofs on almost all inputs and by splitting bits: each bound against enumeration, or an exact computation."""
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -383,6 +384,34 @@ def test_the_share_is_that_of_an_enumeration_where_there_is_one():
     assert found.p == tuple(chance)
     assert enumerated_share(model, f, 1 - chance) != pytest.approx(true, rel=1e-3)
     assert proved_share(model, f, Tokens.of(model), chance, limit_seconds=0.5) >= true * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("rare", [1e-200, 1e-300, 5e-324])
+def test_a_wrong_input_that_is_possible_has_a_share_above_zero(rare):
+    """Also where its probability, here the square of `rare`, is smaller than any float64 number."""
+    model, f = sh.build("x1 & x2", T=4), from_table(T=4, support=(), table=(0,))
+    found = verify(model, f, p=[0.5, rare, rare, 0.5])
+    assert found.correct is False
+    assert found.share > 0
+    bound = proved_share(model, f, Tokens.of(model), np.array([0.5, rare, rare, 0.5]), limit_seconds=0.3)
+    assert bound > 0
+    assert verify(model, f, p=[0.5, 0.0, rare, 0.5]).share == 0
+
+
+def test_bits_that_are_hardly_ever_one_are_fixed_and_their_probability_is_added():
+    model, f = sh.build("x1", T=4), from_table(T=4, support=(), table=(0,))
+    rare = 2.0**-901
+    found = proved_share(model, f, Tokens.of(model), np.array([0.5, rare, 0.5, 0.5]), limit_seconds=0.3)
+    assert found >= rare
+
+
+def test_hopeless_shares_are_given_up_after_a_fifth_of_the_time():
+    model = random_block(stream(4, "hopeless"), 40)
+    f = from_table(T=40, support=(), table=(1,))
+    start = time.process_time()
+    bound = proved_share(model, f, Tokens.of(model), np.full(40, 0.5), limit_seconds=5.0)
+    assert bound > 0.9
+    assert time.process_time() - start < 2.5
 
 
 def test_a_part_weighs_its_probability_and_bits_that_are_certain_are_fixed():

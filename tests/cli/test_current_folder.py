@@ -21,21 +21,7 @@ NAMES = (
     "subprocess", "tempfile", "threading", "typing", "dask", "distributed", "fastapi", "numpy", "sklearn", "sparsehead",
     "torch", "tornado", "uvicorn", "yaml",
 )  # fmt: skip
-LAW = (
-    "law",
-    "and",
-    "--s",
-    "2",
-    "--T",
-    "8",
-    "--learner",
-    "exhaustive",
-    "--method",
-    "adaptive",
-    "--trials",
-    "8",
-    "--json",
-)
+LAW = "law and --s 2 --T 8 --learner exhaustive --method adaptive --trials 8 --json"
 
 
 @pytest.fixture
@@ -75,7 +61,7 @@ def test_law_runs_no_file_of_the_current_folder(hostile, where):
         pytest.importorskip("distributed")
         if shutil.which("openssl") is None:
             pytest.skip("no openssl")
-    process = started(hostile, *LAW, *where, DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION="True")
+    process = started(hostile, *LAW.split(), *where, DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION="True")
     out, err = process.communicate(timeout=300)
     assert untouched(hostile) is True and process.returncode == 0, err
     assert json.loads(out)["thresholds"][0]["trials"] == 8

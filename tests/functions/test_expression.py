@@ -129,6 +129,21 @@ def test_str_is_what_a_person_would_write(f, text):
     assert parse(text, T=16) == f
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("x12 ^ (x1 & x4 | x1 & x9 | x4 & x9)", "maj(x1, x4, x9) ^ x12"),
+        ("!maj(x1, x4, x9) ^ !x12", "maj(x1, x4, x9) ^ x12"),
+        ("x4 & (x1 | x2) & (x1 | x3) & (x2 | x3)", "maj(x1, x2, x3) & x4"),
+        ("x2 & x3 ^ x2 & x4", "x2 & (x3 ^ x4)"),
+        ("!((!x1 | x3) & (x2 ^ x4)) | x5 & x6", "x1 & !x3 | !x2 ^ x4 | x5 & x6"),
+    ],
+)
+def test_functions_of_disjoint_variables_are_spelled_as_their_parts(given, text):
+    assert str(parse(f"({given})", T=16)) == text
+    assert parse(text, T=16) == parse(given, T=16)
+
+
 def test_every_function_of_three_bits_survives_str_and_parse():
     for number in range(256):
         f = from_table(T=10, support=(1, 4, 9), table=[number >> j & 1 for j in range(8)])

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import sparsehead
+from sparsehead._base.lazy import install_command
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "sparsehead"
@@ -160,8 +161,10 @@ class Blocked:
         if name.split(".")[0] in {HEAVY!r}:
             raise ModuleNotFoundError(name + " was made unimportable", name=name)
 sys.meta_path.insert(0, Blocked())
+"""
+COMMANDS = """
 from sparsehead.cli.app import main
-said = {{}}
+said = {}
 for verb, arguments in json.loads(sys.argv[1]).items():
     out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -177,7 +180,7 @@ print(json.dumps(said))
 def run_without_heavy_packages(commands, folder):
     """By verb: exit code, standard output, standard error."""
     done = subprocess.run(
-        [sys.executable, "-c", BLOCK, json.dumps(commands)],
+        [sys.executable, "-c", BLOCK + COMMANDS, json.dumps(commands)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -212,12 +215,29 @@ LIGHT = {
     "build": ["build", "x2 & x5", "--T", "9", "--json"],
     "bound": ["bound", "--norms", "V21=2,V=1,QK=3,BX=1.5", "--T", "100", "--m", "1000", "--json"],
     "cover": ["cover", "points.csv", "--eps", "0.5", "--json"],
+    "learn": ["learn", "x1 & x2", "--T", "9", "--m", "60", "--restarts", "1", "--steps", "20", "--json"],
+    "law": [
+        "law",
+        "or",
+        "--s",
+        "2",
+        "--T",
+        "8,12",
+        "--learner",
+        "greedy",
+        "--trials",
+        "4",
+        "--workers",
+        "1",
+        "--json",
+    ],
 }
 
 
 NEED_AN_EXTRA = {
     "learn": (["learn", "x1 & x2", "--T", "9", "--m", "30", "--engine", "torch"], "torch", "learn"),
-    "law": (["law", "and", "--s", "2", "--T", "10"], "torch", "learn"),
+    "law": (["law", "and", "--s", "2", "--T", "10", "--layers", "2"], "torch", "learn"),
+    "mlp": (["law", "and", "--s", "2", "--T", "10", "--learner", "mlp"], "torch", "learn"),
     "figure": (["figure", "covers", "--out", "x.png"], "altair", "charts"),
 }
 
@@ -226,11 +246,24 @@ def test_a_missing_extra_is_one_sentence_with_the_command_that_installs_it(tmp_p
     commands = {verb: arguments for verb, (arguments, _, _) in NEED_AN_EXTRA.items()}
     for verb, said in run_without_heavy_packages(commands, tmp_path).items():
         _, module, extra = NEED_AN_EXTRA[verb]
-        sentence = (
-            f"this needs {module}, which is not installed; pip install 'sparsehead[{extra}]' brings it."
-        )
+        sentence = f"this needs {module}, which is not installed; {install_command(extra)} brings it."
         assert said == [2, "", f"sparsehead: {sentence}\n"]
     assert list(tmp_path.iterdir()) == []
+
+
+INTROSPECTION = """
+import inspect, sparsehead, sparsehead.extend
+names = dict(inspect.getmembers(sparsehead))
+assert set(sparsehead.__all__) <= set(names) == set(dir(sparsehead)) and not hasattr(sparsehead, "no_such_name")
+assert "architecture" in inspect.signature(sparsehead.probe).parameters and inspect.getmembers(sparsehead.extend)
+help(sparsehead)
+"""
+
+
+def test_names_signatures_and_help_need_no_extra():
+    done = subprocess.run([sys.executable, "-c", BLOCK + INTROSPECTION], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "covering_number" in done.stdout
 
 
 def test_light_commands_start_without_the_heavy_packages(tmp_path):

@@ -79,6 +79,17 @@ def test_docstrings_are_text_and_not_markup(extensions):
     assert ":doc:`a-b </paper>`" in said
 
 
+def test_attributes_that_the_theme_leaves_out_are_added(extensions):
+    import accessible
+
+    given = '<aside class="sidebar-drawer"><p class="caption" role="heading">A</p></aside><aside class="toc-drawer x">'
+    assert accessible.completed(given) == (
+        '<aside class="sidebar-drawer" aria-label="All pages"><p class="caption" role="heading" aria-level="2">A</p>'
+        '</aside><aside aria-label="On this page" class="toc-drawer x">'
+    )
+    assert accessible.completed(accessible.completed(given)).count("aria-level") == 1
+
+
 def test_names_of_functions_keep_their_distance():
     assert spaced(r"k \ln N + \log_2 T") == r"k\, \ln\, N + \log_2\, T"
     assert spaced(r"\ln(2N) \le \max(a, b)") == r"\ln(2N) \le \max(a, b)"
@@ -136,6 +147,9 @@ def test_the_site_builds_offline_without_a_warning(tmp_path):
         and "$" not in pages["theory.html"].partition("<article")[2]
     )
     assert pages["notebooks/one_head.html"].count('<div class="chart"><svg') == 2
+    assert all(
+        'role="heading">' not in text and text.count("<aside aria-label") <= 1 for text in pages.values()
+    )
     # every link between pages leads to a file
     for name, text in pages.items():
         for link in re.findall(r'href="([^"#?:]+\.html)', text):

@@ -2,16 +2,23 @@
 
 import asyncio
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from starlette.testclient import TestClient
 
+from sparsehead import __version__
 from sparsehead.lab.answers import Busy, Unknown
 from sparsehead.lab.app import Settings, make_app
+from sparsehead.lab.endpoints.jobs import CHECKS
 from sparsehead.lab.jobs import Job, Jobs, job_id
+from sparsehead.lab.journal import Finished, keep_finished
 from sparsehead.store import Store
 from sparsehead.train.spec import spec_id
+from sparsehead_paper.lab.claims import check_claims, findings_file, kept_findings
 
 from .conftest import HOST, TOKEN, Api
 from .serving import elsewhere
@@ -278,9 +285,9 @@ def test_points_stay_bounded_and_followers_are_told_to_begin_anew(tmp_path):
         assert (await anext(stream))[0] == "job"
         assert (await anext(stream)) == ("points", {"from": 0, "points": []})
         for step in range(5000):
-            jobs._note(job, {"progress": {"trial": {"step": step, "attention": [0.5] * 99}}})
+            jobs._note(job, {"progress": {"trial": {"step": step, "attention": [0.5] * 99, "support": [1]}}})
         assert len(job.points) <= 2001
-        assert all("attention" not in point for point in job.points)
+        assert all(point.keys() == {"step"} for point in job.points)
         await anext(stream)
         name, data = await anext(stream)
         assert (name, data["from"], len(data["points"])) == ("points", 0, len(job.points))
@@ -303,3 +310,84 @@ def test_claims_are_listed_and_what_stands_behind_one_is_named(api):
     behind = api.get("/api/claims/law-and").json()
     assert any("laws.law" in name for name in behind["code"])
     assert api.get("/api/claims/nothing").status_code == 404
+
+
+def test_the_next_server_knows_the_result_of_a_job_and_runs_it_again_when_asked(trained):
+    _, db, job, told = trained
+    settings = Settings(db=db, hosts=(HOST,), token=TOKEN, cookie="c")
+    with TestClient(make_app(settings), base_url=f"http://{HOST}") as client:
+        api = Api(client)
+        assert api.get("/api/jobs").json()["jobs"] == []  # read when it is asked for
+        late = dict(events(api.get(f"/api/jobs/{job['id']}/events")))
+        assert late["result"] == dict(told)["result"] and late["job"]["state"] == "done"
+        assert late["points"]["points"] == api.get(f"/api/jobs/{job['id']}").json()["points"] != []
+        again = api.post("/api/jobs/learn", LEARN).json()  # the code may have changed since
+        assert again["id"] == job["id"] and again["state"] != "done"
+
+
+KEPT = {"kind": "law", "request": LAW, "created": 1.0, "points": [], "notes": [], "result": {}}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {**KEPT, "request": {**LAW, "cluster": "tcp://203.0.113.9:8786"}},
+        {**KEPT, "request": {**LAW, "seed": 5}},  # another job's
+        {**KEPT, "kind": "__class__"},
+        {**KEPT, "state": "running"},
+        {**KEPT, "points": [3]},
+        "[" * 10**5, "", [],
+    ],
+)  # fmt: skip
+def test_a_kept_result_is_data_and_what_is_none_is_unknown(bad, tmp_path):
+    async def work(jobs):
+        key = job_id("law", jobs._kinds["law"](LAW))
+        path = jobs.finished / f"{key}.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(KEPT))
+        assert jobs.get(key).state == "done"
+        del jobs.jobs[key]
+        path.write_text(bad if isinstance(bad, str) else json.dumps(bad))
+        with pytest.raises(Unknown):
+            jobs.get(key)
+
+    in_loop(tmp_path / "r.db", work, kinds=CHECKS)
+
+
+def test_few_results_are_kept_the_newest(tmp_path):
+    job = Finished.model_validate(KEPT)
+    for i in range(45):
+        keep_finished(tmp_path / "r.db.jobs", f"{i:016x}", job)
+        os.utime(tmp_path / "r.db.jobs" / f"{i:016x}.json", (i, i))
+    assert sorted(path.stem for path in (tmp_path / "r.db.jobs").iterdir()) == [
+        f"{i:016x}" for i in range(5, 45)
+    ]
+
+
+def test_a_checked_claim_stays_checked_by_this_version(tmp_path):
+    db, told = tmp_path / "r.db", list[dict[str, object]]()
+    check_claims({"labels": ["split-lemma"]}, db, told.append)
+    found = kept_findings(db)
+    assert found["split-lemma"]["verdict"] == "holds" and {"point": found["split-lemma"]} in told
+    settings = Settings(db=db, hosts=(HOST,), token=TOKEN, cookie="c")
+    with TestClient(make_app(settings), base_url=f"http://{HOST}") as client:
+        listed = {row["label"]: row["finding"] for row in Api(client).get("/api/claims").json()["claims"]}
+    assert listed["split-lemma"] == found["split-lemma"] and listed["law-and"] is None
+    text = findings_file(db).read_text()
+    for bad in (
+        text.replace(f'"{__version__}"', '"0.0.1"'),
+        text.replace('"holds"', '"perhaps"'),
+        "",
+        '{"findings": 3}',
+    ):
+        findings_file(db).write_text(bad)
+        assert kept_findings(db) == {}
+
+
+def test_starting_the_lab_imports_no_library_of_the_studies():
+    code = (
+        "import sys, sparsehead.lab.server; from sparsehead.lab.extension import extensions; extensions(); "
+        "print([name for name in ('torch', 'scipy', 'altair', 'pandas') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

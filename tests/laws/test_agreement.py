@@ -91,11 +91,12 @@ def test_the_smallest_difference_is_named_with_its_side():
 def test_what_is_told():
     shares = Shares((Count("T = 100, m = 47", (27, 28), (11, 12)), Count("m = 50", (5, 8), (2, 4))))
     assert (
-        shares.told() == "T = 100, m = 47: 11 of 12 (committed 27 of 28); m = 50: 2 of 4 (committed 5 of 8)"
+        shares.in_words()
+        == "T = 100, m = 47: 11 of 12 (committed 27 of 28); m = 50: 2 of 4 (committed 5 of 8)"
     )
     assert shares.trials == 16
     values = Values("steps", (1.0, 2.0, 30.0), (5.0, float("inf")))
-    assert values.told() == "steps: 5/never/never (committed 1/2/30)"
+    assert values.in_words() == "steps: 5/never/never (committed 1/2/30)"
 
 
 def test_equal_settings_are_rarely_called_different():

@@ -26,22 +26,9 @@ def test_from_the_command_to_the_likelihood_there_are_at_most_nine_frames(tmp_pa
         return likelihood(*arguments)
 
     monkeypatch.setattr(thresholds, "log_likelihood", watched)
-    asked = [
-        "--s",
-        "2",
-        "--T",
-        "8",
-        "--learner",
-        "exhaustive",
-        "--workers",
-        "1",
-        "--trials",
-        "8",
-        "--start",
-        "8",
-    ]
+    asked = "law and --s 2 --T 8 --learner exhaustive --workers 1 --trials 8 --start 8"
     with pytest.raises(SystemExit) as ended:
-        main(["law", "and", *asked, "--db", str(tmp_path / "r.db"), "--json"])
+        main([*asked.split(), "--db", str(tmp_path / "r.db"), "--json"])
     assert ended.value.code == 0 and chains
     assert {chain[0] for chain in chains} == {"law"} and {chain[-1] for chain in chains} == {"log_likelihood"}
     assert max(map(len, chains)) <= 9, max(chains, key=len)

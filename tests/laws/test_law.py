@@ -99,7 +99,9 @@ def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, 
 def test_the_table_says_open_ends_a_misfit_and_both_floors():
     rows = (Threshold(8, None, None, 28.0, 24, "at most 28: no failure in 24 trials"),
             Threshold(16, None, 31.0, None, 24), Threshold(32, 40.0, 30.0, 50.0, 24))  # fmt: skip
-    fits = {"log": LawFit({"a": 1.0, "b": 2.0}, {"b": (1.5, None)}, 9.0, 3.5)}
+    fits = {
+        "log": LawFit({"a": 1.0, "b": 2.0, "slope": 6.25}, {"b": (1.5, None), "slope": (4.5, None)}, 9.0, 3.5)
+    }
     record = LawResult(
         thresholds={row.T: row for row in rows}, fits=fits, best="log", note="", floor={8: Floor(8, 11, 13, 5, 7)},
         cells={}, seconds=1.0,
@@ -109,11 +111,13 @@ def test_the_table_says_open_ends_a_misfit_and_both_floors():
         _show(Console(file=(said := StringIO()), width=200), record)
         return [re.split(r" {2,}", line.strip()) for line in said.getvalue().splitlines()]
 
-    header, first, second, third, *_, law_line, _ = shown(record)
+    header, first, second, third, *_, law_line, steepness, _ = shown(record)
     assert header == ["T", "m_80", "95 % interval", "trials", "floor, 5 runs", "one answer"]
     assert first[1:] == ["-", "at most 28.0", "24", "7", "11..13", "at most 28: no failure in 24 trials"]
     assert (second[2], third[2]) == ("at least 31.0", "30.0 to 50.0")
     assert law_line[-2:] == ["b in [1.5, ?]", "AIC +3.5"]
+    assert steepness == ["steepness: the share of solved trials has slope 6.2 [4.5, ?] in ln m"]
+    assert record.steepness == (6.25, 4.5, None) and replace(record, best=None).steepness is None
     assert shown(replace(record, floor={}))[0] == header[:4]
     assert shown(replace(record, floor={8: Floor(8, 11, 13, 1, 11)}))[0][4:] == ["floor"]
     refuted = replace(record, best=None, note="misfit: the curve bends")

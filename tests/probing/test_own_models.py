@@ -6,7 +6,7 @@ import pytest
 
 import sparsehead as sh
 from sparsehead.cli.probe import cells
-from sparsehead.probing.probe import CLS_ONLY
+from sparsehead.probing.measure import CLS_ONLY
 from sparsehead.probing.result import ranked
 
 

@@ -13,7 +13,7 @@ from sparsehead.probing.baselines import randomised
 from sparsehead.probing.influence import ablation, direct_change, spearman, total_influence
 from sparsehead.probing.inputs import Inputs, inputs_of, shuffled
 from sparsehead.probing.load import source_of
-from sparsehead.probing.probe import query_rows
+from sparsehead.probing.measure import query_rows
 from sparsehead.probing.running import run
 from sparsehead.probing.statistics import support_of
 

@@ -197,7 +197,7 @@ def test_tables_in_three_formats(path, tmp_path, monkeypatch):
     with pytest.raises(DomainError, match=r"\.csv, \.parquet, \.json"):
         write(rows, tmp_path / "a.xlsx")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"sparsehead\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"needs pyarrow: pip install .*(pyarrow>=|parquet)"):
         write(rows, tmp_path / "b.parquet")
 
 

@@ -22,18 +22,9 @@ def test_every_learner_learns_an_easy_conjunction(learner):
 
 def test_an_lstm_runs_to_its_verdict():
     spec = preset(
-        "fast",
-        function="and",
-        s=1,
-        T=4,
-        m=50,
-        seed=0,
-        learner="lstm",
-        restarts=1,
-        holdout=200,
-        learning_rate=0.01,
+        "fast", function="and", s=1, T=4, m=50, seed=0, learner="lstm", restarts=1, holdout=200, learning_rate=0.01,
         n_steps=200,
-    )
+    )  # fmt: skip
     assert run_trials([spec])[0].solved
 
 
@@ -114,20 +105,10 @@ def test_a_run_that_diverged_leaves_no_model_and_says_so(tmp_path, capsys):
 def test_a_network_warms_up_as_the_transformer_does():
     """With a warm-up that is longer than the run, the loss falls less; the first step is the same for both."""
     losses = [
-        learn(
-            "x1 & x4",
-            T=12,
-            m=60,
-            seed=3,
-            n_steps=60,
-            learner="mlp",
-            restarts=1,
-            record_every=1,
-            keep_training=True,
-            warmup=w,
-        )
+        learn("x1 & x4", T=12, m=60, seed=3, n_steps=60, learner="mlp", restarts=1, record_every=1,
+              keep_training=True, warmup=w)
         for w in (0, 200)
-    ]
+    ]  # fmt: skip
     fast, slow = (run.history["loss"] for run in losses)
     assert slow[0] == fast[0] and slow[15] > fast[15] + 0.01
 

@@ -1,5 +1,6 @@
 """Build: a function in; weights, certificate and attention out, as JSON, as a model file and as a picture."""
 
+import json
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -13,12 +14,10 @@ from ...functions import parse
 from ...heads.encoding import ENCODINGS
 from ...heads.model_file import packed
 from ..answers import download
-from ..head import head_tables, weight_matrices
+from ..head import built_record
 from ..requests import OneOf, Text
 
 router = APIRouter(tags=["Build"])
-
-MOST_WORK = 2**20  # T 2^s: the largest work is done within seconds
 
 
 class BuildRequest(BaseModel):
@@ -42,15 +41,23 @@ class BuildRequest(BaseModel):
 def build_head(asked: BuildRequest) -> Response:
     """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `weights` (matrices) and
     `head` (tables from which the page computes attention and output; null if the model is too large or too deep)."""
-    written = built_for(asked)
-    tables = {"head": head_tables(written.model), "weights": weight_matrices(written.model)}
-    return JSONResponse({**written.to_dict(), "verdict": written.verdict, **tables})
+    return JSONResponse(built_record(built_for(asked)))
 
 
 @router.post("/api/build/model")
 def build_model(asked: BuildRequest) -> Response:
     """The model as a safetensors file, as `sparsehead build --out` writes it."""
     return download(packed(built_for(asked).model), "head.safetensors")
+
+
+@router.post("/api/build/certificate")
+def build_certificate(asked: BuildRequest) -> Response:
+    """The certificate file of the model, as `sparsehead verify --out` writes it; the page Check checks it."""
+    from ...certify.certificate_file import certificate_content
+
+    written = built_for(asked)
+    found = certificate_content(packed(written.model), written.function)
+    return download(json.dumps(found).encode(), "head.cert.json", "application/json")
 
 
 @router.post("/api/build/chart")
@@ -72,9 +79,10 @@ def build_picture(asked: BuildRequest) -> Response:
 def built_for(asked: BuildRequest) -> WrittenModel:
     """Construct the head; refuse, before any work, a request that would take more than a few seconds."""
     f = parse(asked.function, T=asked.T)
-    if asked.T * 2**f.s > MOST_WORK:
+    most_work = 2**20  # T 2^s: the largest work is done within seconds
+    if asked.T * 2**f.s > most_work:
         raise TooLarge(
-            f"T = {asked.T} with s = {f.s} relevant bits is more than the page builds (T 2^s up to {MOST_WORK}); "
+            f"T = {asked.T} with s = {f.s} relevant bits is more than the page builds (T 2^s up to {most_work}); "
             "`sparsehead build` in a terminal has no such limit."
         )
     return certify_written(build(f, **asked.model_dump(exclude={"function", "T"})), f)

@@ -109,7 +109,7 @@ def law_request(asked: LawRequest) -> dict[str, Any]:
 
 @router.get("/api/settings")
 def settings_list() -> dict[str, Any]:
-    """What a user can choose on the pages, plugins included: settings with help, limits and choices; names of presets,
+    """Return the choices on the pages, plugins included: settings with help, limits and choices; names of presets,
     families of functions, constructions and forms of the bound."""
     rows = [
         {

@@ -15,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...functions import FAMILIES
 from ...laws.law import LawResult
 from ...laws.stored import stored_law
-from ...store import Record, Store
+from ...store import Record
 from ...train.spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
 from ..answers import Unknown
 from ..extension import extensions
+from ..stored import known_records, stores
 from .jobs import jobs_of
 
 router = APIRouter(tags=["Law"])
@@ -36,18 +37,21 @@ class OverlayRequest(BaseModel):
 
 @router.get("/api/law")
 def law_list(request: Request) -> Response:
-    """The experiments in the store (trials that differ only in T, m and seed) and the laws that extensions add."""
+    """The experiments in the store (trials that differ only in T, m and seed), the laws that extensions add, and an
+    example that comes with the lab; the page opens with the first."""
     rows: list[dict[str, Any]] = []
-    for key, records in _groups(jobs_of(request).db).items():
-        Ts, trials = sorted({record.spec["T"] for record in records}), len(records)
-        rows.append(
-            {"id": key, "name": _name(records[0].spec), "trials": trials, "Ts": Ts, "source": "store"}
-        )
+    for source, path in stores(jobs_of(request).db):
+        for key, records in _groups(path).items():
+            Ts, trials = sorted({record.spec["T"] for record in records}), len(records)
+            name = _name(records[0].spec) + (" (example)" if source == "example" else "")
+            if all(row["id"] != key for row in rows):
+                rows.append({"id": key, "name": name, "trials": trials, "Ts": Ts, "source": source})
     for key, (name, law) in _committed().items():
         Ts, trials = list(law.thresholds), sum(row.trials for row in law.thresholds.values())
         name = f"{name} (reproduce)"
         rows.append({"id": key, "name": name, "trials": trials, "Ts": Ts, "source": "results"})
-    return JSONResponse({"series": rows})
+    order = ("store", "results", "example")
+    return JSONResponse({"series": sorted(rows, key=lambda row: order.index(row["source"]))})
 
 
 @router.get("/api/law/{key}")
@@ -79,14 +83,9 @@ def _committed() -> dict[str, tuple[str, LawResult]]:
 
 def _groups(db: Path) -> dict[str, list[Record]]:
     """Return id -> records for every experiment with at least eight trials."""
-    if not db.exists():
-        return {}
     groups: dict[str, list[Record]] = {}
-    # Damaged rows are left out, and `sparsehead results check` names them; so are rows of a newer version.
-    damage: list[str] = []
-    with Store(db, readonly=True, check=False) as store:
-        for record in filter(lambda found: found.is_known, store.records(damage)):
-            groups.setdefault(_key(record.spec), []).append(record)
+    for record in known_records(db):
+        groups.setdefault(_key(record.spec), []).append(record)
     return {key: records for key, records in groups.items() if len(records) >= 8}
 
 
@@ -133,10 +132,10 @@ def _series(db: Path, key: str) -> tuple[str, LawResult]:
     """Return the name and the law of a series, from an extension or from the store."""
     if found := _committed().get(key):
         return found
-    records = _groups(db).get(key)
-    if records is None:
-        raise Unknown("the store holds no experiment of that id, or too few trials of it.")
-    return _name(records[0].spec), _fitted(db, key, len(records))
+    for _, path in stores(db):
+        if records := _groups(path).get(key):
+            return _name(records[0].spec), _fitted(path, key, len(records))
+    raise Unknown("the store holds no experiment of that id, or too few trials of it.")
 
 
 @lru_cache(maxsize=32)

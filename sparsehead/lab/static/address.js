@@ -25,7 +25,9 @@ export function writeAddress(state, defaults) {
     if (name in defaults && value !== defaults[name]) query.set(name, String(value));
   }
   const text = query.toString();
-  history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
+  try {
+    history.replaceState(null, "", location.pathname + (text ? `?${text}` : "") + location.hash);
+  } catch { /* a browser that forbids it to files */ }
 }
 
 /** [state, set]: a page's state, kept in the address. `set` takes the values that change. */

@@ -33,6 +33,41 @@ export const send = async (path, file, type = "application/octet-stream") => (aw
   method: "POST", headers: { "content-type": type }, body: file,
 })).json();
 
+/** The bytes of a file that the server makes. */
+export async function bytes(path, body) {
+  const response = await ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** { runs, first }: the stored runs that have a model, and the one to show when none was chosen; null until known. */
+export function useRuns(turn = "", onProblem = () => {}) {
+  const [found, setFound] = useState(null);
+  useEffect(() => {
+    let gone = false;
+    get("/api/learn").then(({ runs }) => {
+      if (!gone) setFound({ runs, first: (runs.find((run) => run.source === "example" && run.solved) || runs[0])?.id || "" });
+    }, (error) => { if (!gone) onProblem(error.message); });
+    return () => { gone = true; };
+  }, [turn]);
+  return found;
+}
+
+/** What the server says of a stored run: { data, error, busy }; "" asks for nothing. */
+export function useRun(id, what = "") {
+  const [answer, setAnswer] = useState({ data: null, error: "", busy: Boolean(id) });
+  useEffect(() => {
+    let gone = false;
+    const show = (news) => { if (!gone) setAnswer({ data: null, error: "", busy: false, ...news }); };
+    show({ busy: Boolean(id) });
+    if (id) get(`/api/learn/${id}${what}`).then((data) => show({ data }), (error) => show({ error: error.message }));
+    return () => { gone = true; };
+  }, [id, what]);
+  return answer;
+}
+
+export const alone = false; // whether these pages are files, without a server: see recorded.js
+export const heads = []; // what such a file has to show on Build
+
 /** Ask for a file and hand it to the browser as a download. */
 export async function download(path, body, name) {
   const response = await ask(path, {

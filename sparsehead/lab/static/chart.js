@@ -12,7 +12,7 @@ function vega() {
     script.type = "module";
     script.src = "/static/vendor/charts.js";
     script.onload = () => done(window.vegaEmbed);
-    script.onerror = () => failed(new Error("charts need the extra: pip install 'sparsehead[charts]'."));
+    script.onerror = () => failed(new Error("charts need four more packages: pip install altair vl-convert-python jinja2 latex2mathml."));
     document.head.append(script);
   });
   return loading;

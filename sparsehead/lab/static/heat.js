@@ -48,7 +48,7 @@ export function ManyBits({ bits, weights, support, onFlip }) {
   useLayoutEffect(() => {
     const dense = Math.max(1, devicePixelRatio || 1);
     const wide = Math.max(1, Math.round((room || canvas.current.clientWidth) * dense));
-    const high = Math.round(170 * dense);
+    const high = Math.round(190 * dense);
     canvas.current.width = wide;
     canvas.current.height = high;
     const style = getComputedStyle(document.documentElement);
@@ -57,7 +57,7 @@ export function ManyBits({ bits, weights, support, onFlip }) {
     const c = canvas.current.getContext("2d");
     const n = bits.length + 1;
     const step = wide / n;
-    const floor = high - 26 * dense;
+    const floor = high - 44 * dense;
     const most = Math.max(...weights);
     c.clearRect(0, 0, wide, high);
     for (let t = 0; t < n; t += 1) {
@@ -74,6 +74,7 @@ export function ManyBits({ bits, weights, support, onFlip }) {
     c.strokeStyle = ink;
     c.lineWidth = 1.5 * dense;
     c.strokeRect(at * step - 2 * dense, floor + 3 * dense, Math.max(4 * dense, step + 3 * dense), 16 * dense);
+    drawNames(c, { n, step, y: floor + 28 * dense, dense, named: support, ink: colour("--blue-text"), soft: colour("--soft") });
     canvas.current.dataset.drawn = String(Number(canvas.current.dataset.drawn || 0) + 1);
   });
   const go = (t) => setAt(Math.max(0, Math.min(bits.length - 1, t)));
@@ -87,7 +88,7 @@ export function ManyBits({ bits, weights, support, onFlip }) {
     event.preventDefault();
   };
   const onClick = (event) => {
-    const t = Math.floor(((event.clientX - canvas.current.getBoundingClientRect().left) / canvas.current.clientWidth) * (bits.length + 1));
+    const t = Math.floor(((event.clientX - canvas.current.getBoundingClientRect().left) / canvas.current.getBoundingClientRect().width) * (bits.length + 1));
     if (t >= 0 && t < bits.length) { setAt(t); onFlip(t); }
   };
   const said = `position ${at}${read.has(at) ? ", read by the function" : ""}: bit ${bits[at]}, attention ${num(weights[at])}`;
@@ -98,10 +99,55 @@ export function ManyBits({ bits, weights, support, onFlip }) {
   </div>`;
 }
 
-/** Attention as bars, nothing to press: relevant positions blue, [CLS] orange. */
-export function Bars({ weights, support, height = 120, label }) {
+/** The names of positions below bars: those of `named`, then as many round numbers as fit between them. */
+function drawNames(c, { n, step, y, dense, named, ink, soft }) {
+  c.font = `${11 * dense}px "Liberation Sans", Arial, sans-serif`;
+  c.textBaseline = "top";
+  const taken = [];
+  const write = (text, t, colour) => {
+    const wide = c.measureText(text).width;
+    const x = Math.min(n * step - wide, Math.max(0, (t + 0.4) * step - wide / 2));
+    if (taken.some(([from, to]) => x < to + 6 * dense && x + wide + 6 * dense > from)) return;
+    taken.push([x, x + wide]);
+    c.fillStyle = colour;
+    c.fillText(text, x, y);
+  };
+  named.forEach((t) => write(`x${t}`, t, ink));
+  write("[CLS]", n - 1, soft);
+  const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((gap) => gap * step > 34 * dense) || 2000;
+  for (let t = 0; t < n - 1; t += every) write(`x${t}`, t, soft);
+}
+
+/** The weights on their way from the last ones to these, for bars that move; at once where motion is unwanted. */
+function useMoving(weights, seconds) {
+  const [now, setNow] = useState(weights);
+  const last = useRef(weights);
+  useEffect(() => {
+    const from = last.current;
+    if (from === weights || from.length !== weights.length || seconds <= 0 || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      last.current = weights;
+      setNow(weights);
+      return undefined;
+    }
+    const start = performance.now();
+    let frame = 0;
+    const draw = (time) => {
+      const x = Math.min(1, Math.max(0, (time - start) / (1000 * seconds)));
+      last.current = x < 1 ? weights.map((w, t) => from[t] + x * (w - from[t])) : weights;
+      setNow(last.current);
+      if (x < 1) frame = requestAnimationFrame(draw);
+    };
+    frame = requestAnimationFrame(draw);
+    return () => cancelAnimationFrame(frame);
+  }, [weights]);
+  return now.length === weights.length ? now : weights;
+}
+
+/** Attention as bars, nothing to press: relevant positions blue and named, [CLS] orange. They move while it is `playing`. */
+export function Bars({ weights: target, support, height = 140, label, playing = false }) {
   const canvas = useRef();
   const room = useWidth(canvas);
+  const weights = useMoving(target, playing ? 0.18 : 0);
   useLayoutEffect(() => {
     const dense = Math.max(1, devicePixelRatio || 1);
     const wide = Math.max(1, Math.round((room || canvas.current.clientWidth) * dense)), high = Math.round(height * dense);
@@ -112,12 +158,16 @@ export function Bars({ weights, support, height = 120, label }) {
     const colour = (name) => style.getPropertyValue(name).trim();
     const c = canvas.current.getContext("2d");
     const read = new Set(support), n = weights.length, step = wide / n;
+    const floor = high - 18 * dense;
     const most = Math.max(0.05, ...weights);
     weights.forEach((w, t) => {
-      const tall = Math.max(dense, (high - 4 * dense) * (w / most));
+      const tall = Math.max(dense, (floor - 4 * dense) * (w / most));
       c.fillStyle = colour(t === n - 1 ? "--orange" : read.has(t) ? "--blue" : "--grey");
-      c.fillRect(t * step, high - tall, Math.max(read.has(t) ? 2 * dense : dense, step * 0.75), tall);
+      c.fillRect(t * step, floor - tall, Math.max(read.has(t) ? 2 * dense : dense, step * 0.75), tall);
     });
-  }, [weights, room, height]);
+    c.fillStyle = colour("--line");
+    c.fillRect(0, floor, wide, dense);
+    drawNames(c, { n, step, y: floor + 5 * dense, dense, named: support, ink: colour("--blue-text"), soft: colour("--soft") });
+  }, [weights, support, room, height]);
   return html`<canvas class="wide" ref=${canvas} role="img" aria-label=${label}></canvas>`;
 }

@@ -1,4 +1,5 @@
 // The pieces that pages are made of.
+import { takeFiles } from "./drops.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 
 let made = 0;
@@ -32,7 +33,7 @@ export const percent = (x) => `${num(100 * x, 3)} %`;
 export function Intro({ title, children, claim }) {
   return html`<header class="intro">
     <h1>${title}</h1>
-    <p>${children} <a href=${`/claims?label=${claim}`} data-page="claims">The paper's statement</a></p>
+    <p>${children} ${location.protocol !== "file:" && html`<a href=${`/claims?label=${claim}`} data-page="claims">The paper's statement</a>`}</p>
   </header>`;
 }
 
@@ -167,10 +168,14 @@ export function Button({ children, onClick, kind = "", disabled = false, label, 
     ${problem && html`<span class="problem small" role="alert">${problem}</span>`}`;
 }
 
-/** Where a file is dropped or chosen, or several with `multiple`; `onFile` is called for each. */
+/** Where a file is dropped or chosen, or several with `multiple`; `onFile` is called for each, also for those that are
+ * dropped elsewhere on the window. */
 export function DropFile({ label, accept, onFile, note, multiple = false }) {
   const id = useName("file");
   const [over, setOver] = useState(false);
+  const latest = useRef(onFile);
+  latest.current = onFile;
+  useEffect(() => takeFiles(accept, (file) => latest.current(file)), [accept]);
   const take = (files) => [...(files || [])].slice(0, multiple ? files.length : 1).forEach((file) => onFile(file));
   return html`<div class=${`drop ${over ? "over" : ""}`}
       onDragOver=${(e) => { e.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)}

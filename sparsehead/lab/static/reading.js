@@ -19,7 +19,7 @@ export function Evidence({ reading }) {
       <${Stat} label="inputs asked" value=${num(reading.queries)} note=${reading.method} />
     </div>
     <h3>Evidence by position</h3>
-    <div class="scroll"><table><thead><tr><th scope="col">position</th><th scope="col">mean attention</th><th scope="col">influence</th><th scope="col">flips that change the label</th></tr></thead>
+    <div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">position</th><th scope="col">mean attention</th><th scope="col">influence</th><th scope="col">flips that change the label</th></tr></thead>
       <tbody>${rows.map((row) => html`<tr key=${row.t}><td>${row.read ? html`<b class="read-mark">x${row.t}</b> <span class="soft">read</span>` : html`<span>x${row.t}</span>`}</td>
         <td>${num(row.attention)}</td><td>${num(row.influence)}</td><td>${percent(row.flips)}</td></tr>`)}</tbody></table></div>
     ${reading.disagreement && html`<p class="hint">${reading.disagreement}</p>`}

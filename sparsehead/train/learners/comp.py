@@ -3,6 +3,8 @@
 For a conjunction these are the positions that are 1 in all positive samples (Valiant 1984; in group testing Kautz and
 Singleton 1964, Chan, Che, Jaggi and Saligrama 2011). Without noise the answer has s positions or more. With label noise
 `GroupTests.possible` uses a threshold like that of Chan et al.
+
+Paper: and-end-to-end
 """
 
 from ...functions import Predict

@@ -11,8 +11,6 @@ from ...functions.task import Sample
 from .named import NamedFunction
 from .packed import counts
 
-MOST_ROLES = 8  # 8! = 40,320 orders of the positions, for a function that is not symmetric
-
 
 def covariances(
     columns: Shaped[Array, "bytes T"], labels: Bool[Array, " m"], among: Bool[Array, " m"]
@@ -35,8 +33,9 @@ def in_place(f: SparseFunction, positions: Int[Array, " s"], sample: Sample) -> 
     bits, labels = sample
     if is_symmetric(f):
         return NamedFunction(from_table(T=f.T, support=positions.tolist(), table=f.values))
-    if f.s > MOST_ROLES:
-        raise DomainError(f"orders are tried for at most {MOST_ROLES} positions; {f} reads {f.s}.")
+    most_roles = 8  # 8! = 40,320 orders of the positions, for a function that is not symmetric
+    if f.s > most_roles:
+        raise DomainError(f"orders are tried for at most {most_roles} positions; {f} reads {f.s}.")
     seen = bits[:, positions].astype(np.int64)
 
     def errors(order: tuple[int, ...]) -> int:

@@ -21,7 +21,6 @@ from ..data import FreshBatches
 from ..spec import LEARNERS, TrainSpec, spec_id
 from ..transformer.engine import Engine
 
-GRACE_SECONDS = 5.0  # extra time for code outside Python, which may notice the signal late
 _expendable = False  # whether this process is a worker, which may end itself
 
 
@@ -71,7 +70,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         yield
         return
     in_main = threading.current_thread() is threading.main_thread()
-    patience = seconds + GRACE_SECONDS if in_main else seconds
+    grace_seconds = 5.0  # extra time for code outside Python, which may notice the signal late
+    patience = seconds + grace_seconds if in_main else seconds
     watchdog = threading.Timer(patience, os._exit, (1,)) if _expendable else None
     if watchdog is not None:
         watchdog.daemon = True

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ModuleSettings(TypedDict, total=False):
-    """How a module is trained; the preset determines settings that are not given."""
+    """Settings of the training of a module; the preset determines those that are not given."""
 
     steps: int  # per restart
     optimiser: (
@@ -60,7 +60,15 @@ def module(
 
     from .networks import Network, first_outputs
 
-    check_names(settings, _KNOWN, what="module")
+    allowed = {
+        "steps": replace(SETTINGS["n_steps"], name="steps", least=1),
+        "optimiser": SETTINGS["optimiser"],
+        "learning_rate": SETTINGS["learning_rate"],
+        "batch": replace(SETTINGS["n_steps"], name="batch", option="--batch"),
+        "restarts": SETTINGS["restarts"],
+        "device": replace(SETTINGS["optimiser"], name="device", option="--device"),
+    }
+    check_names(settings, allowed, what="module")
     if not callable(make) or isinstance(make, nn.Module):
         raise DomainError(f"module takes a function of T, such as lambda T: Net(T); got {shown(make)}.")
     optimiser, batch = settings.get("optimiser"), settings.get("batch")
@@ -71,7 +79,7 @@ def module(
         whole("batch", batch)
     device = check_device(settings["device"]) if "device" in settings else None
     given = {
-        "n_steps" if key == "steps" else key: _KNOWN[key].checked(value)
+        "n_steps" if key == "steps" else key: allowed[key].checked(value)
         for key, value in settings.items()
         if key not in ("batch", "device") and not (key == "optimiser" and own)
     }
@@ -88,13 +96,3 @@ def module(
         engine=Network(make, batch=batch, optimiser=own, device=device, fused=True), name=name, version=version,
         source=(make, batch, own), settings=given, check=check, limit_seconds=limit_seconds,
     )  # fmt: skip
-
-
-_KNOWN = {
-    "steps": replace(SETTINGS["n_steps"], name="steps", least=1),
-    "optimiser": SETTINGS["optimiser"],
-    "learning_rate": SETTINGS["learning_rate"],
-    "batch": replace(SETTINGS["n_steps"], name="batch", option="--batch"),
-    "restarts": SETTINGS["restarts"],
-    "device": replace(SETTINGS["optimiser"], name="device", option="--device"),
-}

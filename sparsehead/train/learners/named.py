@@ -14,7 +14,7 @@ from ...functions.task import Task
 
 @runtime_checkable
 class Named(Protocol):
-    """A predictor that computes its accuracy: at T = 10^6, a holdout of 10,000 samples takes a minute to draw."""
+    """A predictor that computes its accuracy instead of measuring it: drawing a holdout at T = 10^6 takes a minute."""
 
     def __call__(self, bits: Shaped[Array, "n T"], /) -> Shaped[Array, " n"]:
         """Labels (n,) of bits (n, T)."""

@@ -26,7 +26,6 @@ from ..transformer.torch_engine import Part, optimiser_of, torch_origin, update
 from .guard import own_code
 
 Make = Callable[[int], nn.Module]
-PART = 512  # inputs that a network gets at a time in a check
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,10 @@ class NetworkEngine(StepEngine):
     def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
         """Predicted labels (n,) of bits (n, T)."""
         self._network.eval()
-        margins = [logits(self._network, part) for part in torch.from_numpy(bits).to(*self._here).split(PART)]
+        rows_at_once = 512  # inputs that a network gets at a time in a check
+        margins = [
+            logits(self._network, part) for part in torch.from_numpy(bits).to(*self._here).split(rows_at_once)
+        ]
         self._network.train()
         return (torch.cat(margins) > 0).cpu().numpy().astype(np.uint8)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._base.arguments import shown
 from ..._base.errors import DomainError
-from ..._base.lazy import require_module
+from ..._base.lazy import missing_extra
 from ..._base.plugins import imported
 from ..._base.rng import stream
 from ..._base.types import Array, Int, Shaped
@@ -135,7 +135,7 @@ def known_learner(given: LearnerLike) -> tuple[str, Learner]:
 
     Raises:
         DomainError: the object is not a learner, or its name is unknown.
-        MissingExtra: it is trained step by step, and torch is not installed.
+        MissingExtra: its code imports a package that is not installed.
     """
     if isinstance(given, str) and ":" in given and "@" not in given:
         given = imported(given, what="learner")
@@ -151,11 +151,8 @@ def known_learner(given: LearnerLike) -> tuple[str, Learner]:
         )
     try:
         found: Learner = LEARNERS.find(given)
-    except ModuleNotFoundError:
-        require_module("torch")
-        raise
-    if found.fit is None:
-        require_module("torch")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from None
     return given, found
 
 

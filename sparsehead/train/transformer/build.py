@@ -21,18 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-KERNEL, BUILT = HERE / "kernel", HERE / "built"
+KERNEL, BUILT = (Path(__file__).resolve().parent / name for name in ("kernel", "built"))
 MANIFEST = "manifest.json"
 FLAGS = ["-O3", "-std=gnu11", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
-LEVELS = {  # from the level that every such machine has to the one that asks most
-    "x86_64": {
-        "x86-64": ["-march=x86-64"],
-        "x86-64-v3": ["-march=x86-64-v3"],
-        "x86-64-v4": ["-march=x86-64-v4", "-mprefer-vector-width=512", "-DVEC=64"],
-    },
-    "arm64": {"arm64": ["-march=armv8-a"]},
-}
 DTYPES = {"float32": [], "float64": ["-DDOUBLE"]}
 SECONDS = 300  # a compiler that takes longer for one file is stopped
 
@@ -45,7 +36,15 @@ def machine() -> str:
 
 def levels() -> dict[str, list[str]]:
     """Return the levels of this kind of machine, with the compiler's flags for each."""
-    return LEVELS.get(machine(), {machine() or "generic": []})
+    known = {  # from the level that every such machine has to the one that asks most
+        "x86_64": {
+            "x86-64": ["-march=x86-64"],
+            "x86-64-v3": ["-march=x86-64-v3"],
+            "x86-64-v4": ["-march=x86-64-v4", "-mprefer-vector-width=512", "-DVEC=64"],
+        },
+        "arm64": {"arm64": ["-march=armv8-a"]},
+    }
+    return known.get(machine(), {machine() or "generic": []})
 
 
 def source_hash() -> str:

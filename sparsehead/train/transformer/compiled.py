@@ -54,9 +54,13 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
     return out
 
 
-def compiled_origin(level: str, dtype: str) -> dict[str, str]:
-    """`made_by` of the compiled engine at an instruction-set level such as x86-64-v3."""
-    return {"engine": "compiled", "instructions": level, "dtype": dtype, "device": "cpu"}
+def compiled_origin(spec: TrainSpec, level: str, dtype: str) -> dict[str, str]:
+    """`made_by` of the compiled engine at an instruction-set level such as x86-64-v3.
+
+    Since version 0.3 a step with dropout rounds differently, and its engine is "compiled 2".
+    """
+    engine = "compiled 2" if spec.dropout else "compiled"
+    return {"engine": engine, "instructions": level, "dtype": dtype, "device": "cpu"}
 
 
 class CompiledEngine(StepEngine):
@@ -78,7 +82,7 @@ class CompiledEngine(StepEngine):
         self.labels, self.margins = (np.zeros(spec.m, self.dtype) for _ in range(2))
         self._scratch = np.empty(self._c.scratch_size(self._c_spec, 0), self.dtype)
         self._seed, self._step = 0, 0
-        self.made_by = compiled_origin(kernel.level, dtype)
+        self.made_by = compiled_origin(spec, kernel.level, dtype)
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`."""
@@ -145,7 +149,7 @@ def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str] | Refu
     found = library(dtype)
     if isinstance(found, Missing):
         return Refusal(f"the compiled kernel cannot be used: {found.reason}", unexpected=True)
-    return compiled_origin(found.level, dtype)
+    return compiled_origin(spec, found.level, dtype)
 
 
 def make(spec: TrainSpec, *, dtype: str, device: str, own: Encoding | None) -> CompiledEngine:

@@ -10,6 +10,7 @@ is Wellons' lowbias32. `kernel/dropout.h` is the same in C.
 """
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 import torch
@@ -17,10 +18,18 @@ from torch import Tensor
 
 from ..._base.types import Array, Shaped
 
-EMBEDDING = 0  # the first place; each layer has three more
-PLACES_PER_LAYER = 3
-ATTENTION, ATTENTION_OUTPUT, MLP_OUTPUT = 1, 2, 3
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+class Place(IntEnum):
+    """The places of a network that drop elements: the embedding, and three in each layer."""
+
+    EMBEDDING = 0
+    ATTENTION = 1
+    ATTENTION_OUTPUT = 2
+    MLP_OUTPUT = 3
+
+    def of_layer(self, i: int) -> int:
+        """Return the number of this place in layer i."""
+        return self + 3 * i
 
 
 def _scramble_64(x: Shaped[Array, " n"]) -> Shaped[Array, " n"]:
@@ -33,7 +42,8 @@ def keys(seed: int, step: int, place: int, samples: range) -> tuple[Shaped[Array
     """Return k_0 and k_1 of these samples: uint32 numbers, stored as int32 with the same bits."""
     seeds, steps = np.array([seed], dtype=np.uint64), np.array([step], dtype=np.uint64)  # arrays wrap around
     number = np.arange(samples.start, samples.stop, dtype=np.uint64) + np.uint64(place << 32)
-    key = _scramble_64(_scramble_64(seeds + steps * _GOLDEN) + number * _GOLDEN)
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    key = _scramble_64(_scramble_64(seeds + steps * golden) + number * golden)
     high = (key >> np.uint64(32)) | np.uint64(1)
     return key.astype(np.uint32).view(np.int32), high.astype(np.uint32).view(np.int32)
 

@@ -7,6 +7,7 @@ import logging
 from functools import cache
 
 from ..._base.errors import DomainError
+from ..._base.lazy import installed, require_module
 from ..._base.plugins import Registry
 from ...heads.encoding import Encoding
 from ..footprint import transformer_bytes
@@ -42,6 +43,12 @@ def engine_of(spec: TrainSpec, engine: str, dtype: str, device: str) -> NamedEng
     return choose(spec, engine=engine, dtype=dtype, device=device)
 
 
+def require_engine(spec: TrainSpec) -> None:
+    """Raise, before any trial, if the learner needs torch here and torch is not installed."""
+    if LEARNERS[spec.learner].engine is not None and not installed("torch"):
+        engine_of(spec, "auto", "float32", "cpu")
+
+
 def choose_engine(spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> NamedEngine:
     """Return the first engine that can train the Transformer of the spec; see `learner.ChooseEngine`."""
     if engine != "auto" and engine not in ENGINES:
@@ -50,6 +57,8 @@ def choose_engine(spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -
         raise DomainError(f"dtype is float32 or float64, got {dtype!r}.")
     refusals: list[Refusal] = []
     for name in ENGINES if engine == "auto" else (engine,):
+        if name == "torch":
+            require_module("torch")
         origin = ENGINES[name].origin(spec, dtype=dtype, device=device)
         if not isinstance(origin, Refusal):
             unexpected = [found.reason for found in refusals if found.unexpected]
@@ -64,6 +73,7 @@ def check_device(device: str) -> str:
         raise DomainError(f"device is cpu, cuda or auto, got {device!r}.")
     if device == "cpu":
         return device
+    require_module("torch")
     import torch
 
     if device == "cuda" and not torch.cuda.is_available():

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from ...heads.torch_activations import TORCH_ACTIVATIONS
 from ..architecture import Architecture
-from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_PER_LAYER, Dropout
+from .dropout import Dropout, Place
 
 Tensors = dict[str, Tensor]
 
@@ -110,7 +110,7 @@ def attend_table(
 def attend_tokens(p: Tensors, a: Architecture, i: int, x: Tensor, drop: Dropout, everywhere: bool) -> Tensor:
     """Mixed values of layer i from tokens x (m, T+1, d): at every query, or (m, kH) at [CLS]."""
     z = norm(x, p, f"1.{i}", a)
-    place = ATTENTION + PLACES_PER_LAYER * i
+    place = Place.ATTENTION.of_layer(i)
     W_V, b_V = p[f"W_V.{i}"], p.get(f"b_V.{i}")
     q = heads(linear(z if everywhere else z[:, -1], p[f"W_Q.{i}"], p.get(f"b_Q.{i}")), a) / a.temperature
     if everywhere:
@@ -142,12 +142,12 @@ def gated_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor:
 def finish(p: Tensors, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
     """The rest of layer i after its attention, at any tokens x (m, .., d) with mixed values (m, .., kH)."""
     y = linear(TORCH_ACTIVATIONS[a.sigma](mixed), p[f"W_C.{i}"], p.get(f"b_C.{i}"))
-    y = drop(y, ATTENTION_OUTPUT + PLACES_PER_LAYER * i)
+    y = drop(y, Place.ATTENTION_OUTPUT.of_layer(i))
     z = x + y if a.residual else y
     if not a.mlp:
         return z
     h = F.gelu(linear(norm(z, p, f"2.{i}", a), p[f"W_1.{i}"], p[f"b_1.{i}"]))
-    y = drop(linear(h, p[f"W_2.{i}"], p[f"b_2.{i}"]), MLP_OUTPUT + PLACES_PER_LAYER * i)
+    y = drop(linear(h, p[f"W_2.{i}"], p[f"b_2.{i}"]), Place.MLP_OUTPUT.of_layer(i))
     return z + y if a.residual else y
 
 
@@ -163,7 +163,7 @@ def margins(
     if mixed is not None and last == 0:
         x = table[-1:].expand(len(bits), -1)
     else:
-        x = drop(embed(table, bits), EMBEDDING)
+        x = drop(embed(table, bits), Place.EMBEDDING)
         for i in range(last):
             first = mixed if i == 0 else None
             first = attend_tokens(p, a, i, x, drop, True) if first is None else first

@@ -23,7 +23,6 @@ from ..architecture import MARKERS, Architecture
 from ..spec import TrainSpec, task_of
 
 Weights = dict[str, Float[Array, "..."]]
-SHUT = 40.0  # all that a gate shuts out weighs less than e^-40 = 4e-18 of [CLS], which float64 cannot see beside it
 
 
 def begin(p: Weights, spec: TrainSpec, margin: Callable[[Float[Array, " H"]], float]) -> None:
@@ -68,7 +67,9 @@ def gated_attention(p: Weights, a: Architecture) -> dict[str, Float[Array, "..."
     q, W_V = q[0].T, W_V[0].T  # (H, k)
     b_V = p["b_V.0"].reshape(a.k, a.H).T if a.bias else np.zeros((a.H, a.k))
     scores = np.einsum("dt,dkh,hk->ht", p["P"], W_K, q) / a.temperature
-    shut = np.maximum(scores.max(axis=1) - p["s_cls.0"], 0) + SHUT + math.log(a.T)
+    # all that a gate shuts out weighs less than e^-40 = 4e-18 of [CLS], which float64 cannot see beside it
+    gap = 40.0
+    shut = np.maximum(scores.max(axis=1) - p["s_cls.0"], 0) + gap + math.log(a.T)
     keys, values = np.zeros((a.H, a.d, a.k + 1)), np.zeros((a.H, a.d, a.k))
     keys[:, :-MARKERS, : a.k] = W_K.transpose(2, 0, 1)
     for h in range(a.H):

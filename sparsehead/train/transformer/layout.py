@@ -16,19 +16,6 @@ from typing import Any
 
 from ..architecture import MARKERS, Architecture
 
-POSITIONS = ("P",)
-ATTENTION = (
-    "W_Q",
-    "W_K",
-    "b_Q",
-    "b_K",
-    "s_cls",
-    "g_1",
-    "c_1",
-    "E",
-    "P_cls",
-)  # what is in neither is the read-out
-
 
 @dataclass(frozen=True)
 class Segment:
@@ -67,7 +54,10 @@ class Layout:
 
     def pieces(self, *, positions: float, readout: float) -> list[tuple[slice, float]]:
         """Consecutive slices of what is trained, each with the factor of its learning rate; cut after the matrices."""
-        factors = dict.fromkeys(POSITIONS, positions) | dict.fromkeys(ATTENTION, 1.0)
+        position_weights = ("P",)
+        # what is in neither is the read-out
+        attention_weights = ("W_Q", "W_K", "b_Q", "b_K", "s_cls", "g_1", "c_1", "E", "P_cls")
+        factors = dict.fromkeys(position_weights, positions) | dict.fromkeys(attention_weights, 1.0)
 
         def kind(s: Segment) -> tuple[bool, float]:
             return s.start < self.n_matrices, factors.get(s.name.split(".")[0], readout)

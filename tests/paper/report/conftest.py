@@ -30,7 +30,9 @@ from sparsehead_paper.studies.interpreters import InterpretersRecord, MethodCell
 from sparsehead_paper.studies.law_stage import LabelledLaw, LawsRecord, SuccessRecord
 from sparsehead_paper.studies.norms import BoundAlongRecord, BoundPoint, NormPoint, NormsRecord
 from sparsehead_paper.studies.parity import LossPoint, ParityRecord, ParitySettingRun, ParitySettingsRecord
+from sparsehead_paper.studies.pointers import PointerRun, PointersRecord
 from sparsehead_paper.studies.read_trained import AppearanceRecord, AppearanceRun, ReadTrial, ReadTrialsRecord
+from sparsehead_paper.studies.taught_parity import DirectCell, GapCell, OwnCell, StepCell, TaughtParityRecord
 
 
 def made_up_results():
@@ -96,9 +98,30 @@ def made_up_results():
         ),
         "slope": several,
         "functions": several,
-        "predicted": replace(several, laws=(replace(several.laws[0], group="AND of 3, p = 0.794"),)),
+        "predicted": replace(
+            several,
+            laws=tuple(
+                replace(several.laws[0], label=f"{name}: AND of 3, p = 0.794", group="AND of 3, p = 0.794")
+                for name in ("best", "greedy", "comp")
+            ),
+        ),
         "every-function": several,
         "interpreters": InterpretersRecord(3, 32, planted),
+        "taught-parity": TaughtParityRecord(
+            (GapCell(64, 8, 0.9, 0.04, 500, 0.8, 0.1), GapCell(128, 8, 0.95, 0.02, 1000, 0.9, 0.08)),
+            (StepCell(64, 8, 500, 4, 3, 2, 1), StepCell(128, 8, 1000, 4, 4, 4, 4)),
+            (OwnCell(64, 8, 500, 3, 2, 2, 1e-3),),
+            (DirectCell(64, 2, 500, 10, (1.0,)), DirectCell(64, 8, 500, 10, (0.5,))),
+        ),
+        "pointers": PointersRecord(
+            tuple(
+                PointerRun(name, N, 1, 1, False, 1, m, 0, error)
+                for name in ("heads", "recurrent")
+                for N in (8, 16)
+                for m, error in ((32, 0.5), (64, 0.1))
+            )
+            + tuple(PointerRun("heads", 8, 4, 2, True, H, 0, 0, 1 - H / 4) for H in (1, 2)),
+        ),
         "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
         "failures": FailuresRecord((FailureRun(1000, 42, 0, True, 90, 0.3, 1),), 2),
         "law-grid": law,

@@ -7,7 +7,8 @@ import pytest
 
 from sparsehead._base.errors import FileError
 from sparsehead.cli.app import main
-from sparsehead_paper.report.catalogue import default_folder, draw
+from sparsehead_paper.report.catalogue import draw
+from sparsehead_paper.studies.folder import default_folder
 
 
 def run(capsys, *arguments):

@@ -8,6 +8,7 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead.train.data import training_set
+from sparsehead.train.lean import agreement
 from sparsehead.train.spec import target_function
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.studies import check_failures, exact_test
@@ -17,7 +18,6 @@ from sparsehead_paper.studies.failures import (
     MOVED,
     FailureRun,
     FailuresRecord,
-    agreement,
     failures,
     lean,
 )

@@ -19,6 +19,7 @@ RESULTS = Path(__file__).parents[3] / "results"
 # Summaries of benchmarks/, which nothing in the package reads.
 BENCHMARKS = (
     "engine",
+    "failure-rule",
     "law-design",
     "law-wall",
     "norms_vs_weightwatcher",

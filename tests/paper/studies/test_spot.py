@@ -31,7 +31,8 @@ def settings(spec):
 
 def test_every_measured_claim_has_a_committed_file_and_a_spot_check_or_a_reason():
     labels = {claim.label for claim in SECTIONS["Experiments"]} - {"law-points"}  # which needs no experiment
-    assert set(FILES) == labels
+    assert labels <= set(FILES)
+    assert set(FILES) - labels <= {claim.label for claim in SECTIONS["Neighbours"]}
     checked = {spot.name for spot in spots("default")}
     assert set(FILES.values()) <= checked | set(UNCHECKED)
     assert not checked & set(UNCHECKED)

@@ -426,7 +426,8 @@ def law_record(rows, *, complete=True, fits=None):
     return LawResult(**found, best="log", note="", floor=floor, cells={}, seconds=1.0, complete=complete)
 
 
-@pytest.mark.claim("law-best")
+@pytest.mark.claim("law-best", "law-gated")
+@pytest.mark.parametrize("name", ["law-best", "law-gated"])
 @pytest.mark.parametrize(
     ("low", "high", "complete", "verdict"),
     [
@@ -436,13 +437,14 @@ def law_record(rows, *, complete=True, fits=None):
         (51, 60, False, "refuted"),
     ],
 )
-def test_near_the_floor_means_the_whole_interval(low, high, complete, verdict, tmp_path):
+def test_near_the_floor_means_the_whole_interval(low, high, complete, verdict, name, tmp_path):
     """1.4 times a floor of 36 is 50.4."""
     context = Context(options={"results": str(tmp_path)})
-    assert law_checks.check_law_best(context).verdict == "not run"
+    check = {"law-best": law_checks.check_law_best, "law-gated": law_checks.check_law_gated}[name]
+    assert check(context).verdict == "not run"
     rows = [Threshold(T, (low + high) / 2, float(low), float(high), 30) for T in (100, 1000)]
-    write_results(tmp_path, "law-best", law_record(rows, complete=complete))
-    assert law_checks.check_law_best(context).verdict == verdict
+    write_results(tmp_path, name, law_record(rows, complete=complete))
+    assert check(context).verdict == verdict
 
 
 @pytest.mark.claim("law-matched", "law-literal", "law-matched-decades")

@@ -26,6 +26,7 @@ export default function Bound() {
     <//>
     <div class="two">
       <div class="side"><${Card}>
+        ${data && html`<p class="pinned" aria-hidden="true"><b class=${data.vacuous ? "mild" : "good"}>${data.vacuous ? "Vacuous" : "Not vacuous"}</b>, ${num(data.samples_needed)} samples needed</p>`}
         ${!file && html`
           ${slide("T", "T, context length", 2, 1e6, { whole: true })}
           ${slide("m", "m, training samples", 1, 1e9, { whole: true })}
@@ -83,7 +84,7 @@ function useFloor(s, T) {
 function Result({ data, busy, floor, s, onS, chart }) {
   const items = [...data.items].sort((a, b) => b.share - a.share).slice(0, 8);
   return html`
-    <${Card}>
+    <${Card} title="The bound">
       <${Busy} busy=${busy} />
       <p class="verdict" aria-live="polite"><b class=${data.vacuous ? "mild" : "good"}>${data.vacuous ? "Vacuous" : "Not vacuous"}</b>${data.proven ? "" : ", not proven"}${data.verdict.replace(/^(not proven, )?(non-)?vacuous/, "")}.</p>
       <div class="stats">
@@ -96,7 +97,7 @@ function Result({ data, busy, floor, s, onS, chart }) {
       <div class="shares" role="img" aria-label=${items.map((i) => `${i.name} ${percent(i.share)}`).join(", ")}>
         ${items.map((item, i) => html`<span key=${item.name} class=${`c${i}`} style=${{ width: `${100 * item.share}%` }} title=${`${item.name}: ${percent(item.share)}`}></span>`)}
       </div>
-      <div class="scroll"><table><thead><tr><th scope="col">term</th><th scope="col">share</th><th scope="col">price c</th><th scope="col">weight p</th><th scope="col">copies</th></tr></thead>
+      <div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">term</th><th scope="col">share</th><th scope="col">price c</th><th scope="col">weight p</th><th scope="col">copies</th></tr></thead>
         <tbody>${items.map((item, i) => html`<tr key=${item.name}><td><i class=${`swatch c${i}`}></i>${item.name}</td><td>${percent(item.share)}</td><td>${num(item.c)}</td><td>${num(item.p)}</td><td>${num(item.copies)}</td></tr>`)}</tbody></table></div>
       ${data.items.length > 8 && html`<p class="hint">and ${data.items.length - 8} smaller terms</p>`}
     <//>

@@ -1,7 +1,7 @@
 // Build: type a function, see the head that computes it, flip bits.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { download, post, useAnswer, useSettings } from "../api.js";
+import { alone, download, heads, post, useAnswer, useSettings } from "../api.js";
 import { Chart } from "../chart.js";
 import { forward } from "../head.js";
 import { Heat, ManyBits } from "../heat.js";
@@ -43,7 +43,9 @@ export default function Build() {
     <//>
     <div class="two">
       <div class="side"><${Card}>
-        <${TextField} label="Function" value=${state.f} onChange=${(f) => set({ f })} bad=${Boolean(error)}
+        ${alone && html`<${Choice} label="Function" value=${`${state.f}, T = ${state.T}`} options=${heads.map(([f, T]) => `${f}, T = ${T}`)}
+          onChange=${(text) => { const [f, T] = text.split(", T = "); set({ f, T: Number(T), ones: "" }); }} hint="The heads in this file; sparsehead lab builds any." />`}
+        ${!alone && html`<${TextField} label="Function" value=${state.f} onChange=${(f) => set({ f })} bad=${Boolean(error)}
           hint="& and, | or, ^ xor, ! not, maj(..); positions x0, x1, .." />
         <div class="row examples" role="group" aria-label="Examples">
           ${EXAMPLES.map((f) => html`<${Button} kind="plain code" onClick=${() => set({ f, T: Math.max(state.T, 16) })}>${f}<//>`)}
@@ -55,10 +57,11 @@ export default function Build() {
           <${Choice} label="Heads" value=${state.heads} options=${[["one", "one"], ["s", "one per bit"], ["cancel", "two, cancelling"]]} onChange=${(heads) => set({ heads })} />
           <${Choice} label="Read-out" value=${state.readout} options=${[["", "chosen"], ["head", "in the head"], ["mlp", "MLP"]]} onChange=${(readout) => set({ readout })} />
         </div>
-        <${Check} label="[CLS] attends to itself" value=${state.cls} onChange=${(cls) => set({ cls })} />
+        <${Check} label="[CLS] attends to itself" value=${state.cls} onChange=${(cls) => set({ cls })} />`}
         <div class="row end">
           <${Button} onClick=${() => download("/api/build/model", asked, "head.safetensors")} disabled=${!data}>Save model<//>
-          <${Button} onClick=${() => download("/api/build/picture", asked, "head.png")} disabled=${!data}>Save PNG<//>
+          <${Button} onClick=${() => download("/api/build/certificate", asked, "head.cert.json")} disabled=${!data}>Save certificate<//>
+          ${!alone && html`<${Button} onClick=${() => download("/api/build/picture", asked, "head.png")} disabled=${!data}>Save PNG<//>`}
           <${Copy} />
         </div>
       <//></div>
@@ -83,7 +86,7 @@ function Result({ data, busy, ones, onBits, asked }) {
       <${Play} data=${data} ones=${ones} onBits=${onBits} />
     <//>
     ${still}
-    <${Figure} asked=${asked} />`;
+    ${!alone && html`<${Figure} asked=${asked} />`}`;
 }
 
 function Play({ data, ones, onBits }) {
@@ -184,7 +187,7 @@ function Weights({ data }) {
 
 function Norms({ norms }) {
   const columns = [["frobenius", "Frobenius"], ["spectral", "spectral"], ["n21", "(2,1)"], ["n21_T", "(2,1) of Wᵀ"], ["n11", "(1,1)"]];
-  return html`<${Card} title="Norms"><div class="scroll"><table>
+  return html`<${Card} title="Norms"><div class="scroll" tabindex="0" role="group" aria-label="table"><table>
     <thead><tr><th scope="col">matrix</th>${columns.map(([, name]) => html`<th scope="col">${name}</th>`)}<th scope="col">predicted F</th><th scope="col">paper F</th></tr></thead>
     <tbody>${Object.entries(norms.heads[0]).map(([name, of]) => html`<tr key=${name}><td><code>${name}</code></td>${columns.map(([key]) => html`<td>${num(of[key])}</td>`)}
       <td>${name === "W_QK" ? num(norms.predicted?.frobenius) : "–"}</td><td>${num(norms.paper?.[name])}</td></tr>`)}</tbody>

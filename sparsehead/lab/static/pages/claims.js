@@ -16,7 +16,8 @@ export default function Claims() {
   const [problem, setProblem] = useState("");
   const [turn, setTurn] = useState(0);
   const live = useJob(state.job, turn);
-  useEffect(() => { get("/api/claims").then((found) => setClaims(found.claims), (e) => setProblem(e.message)); }, []);
+  // asked again when a job ends: the server keeps what was found
+  useEffect(() => { get("/api/claims").then((found) => setClaims(found.claims), (e) => setProblem(e.message)); }, [turn, live.job?.state]);
   const found = useMemo(() => {
     const known = new Map(claims.filter((c) => c.finding).map((c) => [c.label, c.finding]));
     live.points.forEach((finding) => known.set(finding.label, finding));
@@ -39,7 +40,7 @@ export default function Claims() {
   return html`
     <${Intro} title="Claims" claim="tf-head">
       Every statement of the paper and of the lecture notes, in our words, with the check that recomputes it.
-      Nothing here is stored: press a button and the verdict is found while you wait.
+      Press a button and the verdict is found while you wait; this version's verdicts stay beside the store.
     <//>
     <${Card} className="bar">
       <div class="filters">
@@ -63,7 +64,7 @@ function Behind({ label, open }) {
   useEffect(() => {
     if (shown && !names) get(`/api/claims/${label}`).then((found) => setNames([...found.code, ...found.tests]), (e) => setNames([e.message]));
   }, [shown]);
-  return html`<details open=${shown} onToggle=${(e) => setShown(e.target.open)}><summary>What stands behind it</summary>
+  return html`<details open=${shown} onToggle=${(e) => setShown(e.target.open)}><summary>Code and tests behind it</summary>
     <ul class="plain">${(names || ["looking ..."]).map((name) => html`<li key=${name}><code>${name}</code></li>`)}</ul></details>`;
 }
 
@@ -74,7 +75,8 @@ function Row({ claim, finding, verdict, busy, onCheck, running, onShow, open }) 
       <span class="row"><b class=${tone}>${busy ? "checking ..." : `${mark} ${verdict}`}</b>
       ${claim.has_check && html`<${Button} disabled=${running} onClick=${onCheck} label=${`Check ${claim.label}`}>Check<//>`}</span></div>
     <p>${claim.statement}</p>
-    ${finding && html`<dl class="pairs"><dt>Printed</dt><dd>${finding.paper || "–"}</dd><dt>Ours</dt><dd>${finding.ours || "–"}</dd><dt>How</dt><dd>${finding.detail || "–"}</dd></dl>`}
+    ${finding && html`<dl class="pairs"><dt>Printed</dt><dd>${finding.paper || "–"}</dd><dt>Ours</dt><dd>${finding.ours || "–"}</dd><dt>How</dt><dd>${finding.detail || "–"}</dd>
+      ${finding.checked && html`<dt>Checked</dt><dd>${new Date(1000 * finding.checked).toLocaleString("en-GB")}, version ${finding.version}</dd>`}</dl>`}
     <${Behind} label=${claim.label} open=${open} />
   </li>`;
 }

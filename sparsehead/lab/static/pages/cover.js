@@ -1,7 +1,7 @@
 // Cover: points in the plane, balls around them, and a smallest cover.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { download, get, send, useAnswer } from "../api.js";
+import { alone, download, get, send, useAnswer } from "../api.js";
 import { Busy, Button, Card, Check, Choice, Copy, DropFile, Intro, Problem, Refused, Stat, num, useTyped } from "../parts.js";
 
 const DEFAULTS = { points: "0.5,0.7;0.2,0.3;0.6,0.65", eps: "0.5", p: "2", external: false };
@@ -39,12 +39,12 @@ export default function Cover() {
         <${Eps} value=${state.eps} onChange=${(eps) => set({ eps })} />
         <${Choice} label="Norm" value=${state.p} options=${[["1", "1: diamonds"], ["2", "2: discs"], ["inf", "∞: squares"]]} onChange=${(p) => set({ p })} />
         <${Check} label="Centres may lie anywhere" value=${state.external} onChange=${(external) => set({ external })} />
-        <h3>The notes' example</h3>
+        <h2 class="gap">The notes' example</h2>
         <div class="row list">${examples.map((one) => html`<${Button} kind="plain" onClick=${() => set({ points: write(one.points), eps: one.eps, p: "2", external: false })}>${one.name}<//>`)}</div>
         <${DropFile} label="Import a CSV, one point per row" accept=".csv,text/csv" onFile=${take} />
         <${Problem}>${problem}<//>
         <div class="row end">
-          <${Button} onClick=${() => download("/api/cover/picture", asked, "cover.png")} disabled=${!data || !flat}>Save PNG<//>
+          ${!alone && html`<${Button} onClick=${() => download("/api/cover/picture", asked, "cover.png")} disabled=${!data || !flat}>Save PNG<//>`}
           <${Button} onClick=${() => set({ points: "" })}>Clear<//><${Copy} />
         </div>
       <//></div>
@@ -79,7 +79,7 @@ function Verdict({ data }) {
       ${data.upper === 1 && data.exact ? " ball is" : " balls are"} enough and fewer are not${data.exact ? "" : " known to be: a bracket, not settled in time"}</p>
     <div class="stats">
       <${Stat} label="packing at 2ε" value=${num(data.packing)} note="a lower bound" />
-      <${Stat} label="linear relaxation" value=${num(data.lp)} note="a lower bound" />
+      ${!alone && html`<${Stat} label="linear relaxation" value=${num(data.lp)} note="a lower bound" />`}
       <${Stat} label="greedy" value=${num(data.greedy)} note="an upper bound" />
       <${Stat} label="points" value=${num(data.points)} />
     </div>`;
@@ -165,7 +165,7 @@ function PointTable({ points, centers, onChange }) {
       <input class="code short" type="text" value=${draft} placeholder="0.4, 0.25" aria-label="New point" onInput=${(e) => setDraft(e.target.value)} />
       <button type="submit">Add</button></form>
     <${Problem}>${problem}<//>
-    ${points.length > 0 && html`<div class="scroll tall"><table><thead><tr><th scope="col">point</th><th scope="col" class="words">coordinates</th><th scope="col" class="words">role</th><th scope="col"><span class="unseen">remove</span></th></tr></thead>
+    ${points.length > 0 && html`<div class="scroll tall" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">point</th><th scope="col" class="words">coordinates</th><th scope="col" class="words">role</th><th scope="col"><span class="unseen">remove</span></th></tr></thead>
       <tbody>${points.map((point, i) => html`<tr key=${i}><td>${i}</td><td class="words code">(${point.join(", ")})</td><td class="words">${centers?.includes(i) ? html`<b class="good">centre</b>` : "covered"}</td>
         <td><${Button} kind="plain" label=${`remove point ${i}`} onClick=${() => onChange(points.filter((_, j) => j !== i))}>remove<//></td></tr>`)}</tbody></table></div>`}
   <//>`;

@@ -1,20 +1,20 @@
 // Learn: train on a few samples of a function, watch attention sharpen, read the formula back.
-import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { download, get, useSettings } from "../api.js";
+import { download, get, useRun, useRuns, useSettings } from "../api.js";
 import { Chart } from "../chart.js";
 import { Bars, Heat } from "../heat.js";
 import { JobLine, start, useJob } from "../jobs.js";
 import { Evidence } from "../reading.js";
-import { Button, Card, Check, Choice, Copy, Intro, LogSlider, NumberField, Problem, Stat, TextField, num } from "../parts.js";
+import { Busy, Button, Card, Check, Choice, Copy, Intro, LogSlider, NumberField, Problem, Stat, TextField, num } from "../parts.js";
 
 // 0 and "" stand for what nobody has set: the quick start's or the preset's.
 const UNSET = { H: 0, k: 0, steps: 0, restarts: 0, lr: 0, encoding: "", check: 0 };
 // `more` has the other settings that were set, as the query of an address: "dropout=0.1&mlp=0".
-const DEFAULTS = { f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", ...UNSET, noise: 0, on: true, more: "", job: "" };
+const DEFAULTS = { f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", ...UNSET, noise: 0, on: false, more: "", job: "", run: "" };
 const FIELDS = { H: "H", k: "k", steps: "n_steps", restarts: "restarts", lr: "learning_rate", encoding: "encoding", check: "check_every" };
 // What the page changes in the preset that it opens with, so that a first run takes seconds.
-const QUICK = { H: 1, k: 64, n_steps: 500, restarts: 1, check_every: 5 };
+const QUICK = { H: 1, k: 64, n_steps: 500, restarts: 1, check_every: 2 };
 
 /** The settings in `more`, each of its kind. */
 function moreOf(state, offered) {
@@ -36,15 +36,21 @@ export default function Learn() {
   const [problem, setProblem] = useState("");
   useEffect(() => { get("/api/learn/presets").then((found) => setPresets(found.presets), (e) => setProblem(e.message)); }, []);
   const offered = useSettings(setProblem);
-  const live = useJob(state.job, turn);
+  const job = useJob(state.job, turn);
+  const runs = useRuns(`${turn} ${job.job?.state}`);
+  const [plain] = useState(location.search === ""); // opened without a choice: the page shows a stored run
+  const run = state.job ? "" : state.run || (plain && runs?.first) || "";
+  const stored = useRun(run);
+  const live = run ? { ...job, result: stored.data } : job;
   const settings = settingsOf(state, presets);
-  const go = async () => {
-    const job = await start("learn", {
-      function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, noise: state.noise, keep_training: state.on, ...moreOf(state, offered), ...settings,
+  const go = async (change = {}) => {
+    const found = await start("learn", {
+      function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, noise: state.noise, keep_training: state.on, ...moreOf(state, offered), ...settings, ...change,
     });
-    set({ job: job.id });
+    set({ job: found.id, run: "" });
     setTurn((n) => n + 1);
   };
+  const trainOn = state.job && !state.on && live.result?.solved && !live.result.reading?.proved ? async () => { set({ on: true }); await go({ keep_training: true }); } : null;
   const running = ["running", "waiting"].includes(live.job?.state);
   return html`
     <${Intro} title="Learn from samples" claim="law-and">
@@ -52,7 +58,7 @@ export default function Learn() {
       Watch its attention leave the irrelevant positions; when it succeeds, the formula is read back from its weights with a certificate.
     <//>
     <div class="two">
-      <div class="side"><${Card}>
+      <div class="side stack"><${Card}>
         <${TextField} label="Function" value=${state.f} onChange=${(f) => set({ f })} hint="& and, | or, ^ xor, ! not, maj(..)" />
         <div class="grid2">
           <${NumberField} label="T, bits" value=${state.T} min=${2} max=${2000} onChange=${(T) => set({ T })} />
@@ -61,16 +67,25 @@ export default function Learn() {
         <${LogSlider} label="m, training samples" value=${state.m} min=${5} max=${5000} whole=${true} onChange=${(m) => set({ m })} />
         <details><summary>Settings</summary>${offered && presets && html`<${Settings} state=${state} set=${set} presets=${presets} settings=${settings || {}} offered=${offered} />`}</details>
         <${Problem}>${problem}<//>
-        <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running || !settings || !offered}>${running ? "Training" : "Train"}<//><${Copy} /></div>
-      <//></div>
+        <div class="row end"><${Button} kind="main" onClick=${() => go()} disabled=${running || !settings || !offered}>${running ? "Training" : "Train"}<//><${Copy} /></div>
+      <//>
+      ${runs?.runs.length > 0 && html`<${Runs} runs=${runs.runs} shown=${run || live.result?.id} onShow=${(one) => set({ run: one.id, job: "", f: one.function, T: one.T, m: one.m, seed: one.seed })} />`}</div>
       <div class="stack">
         ${state.job && html`<${Card}><${JobLine} job=${live.job} lost=${live.lost} onChange=${() => setTurn((n) => n + 1)}>${where(live)}<//><//>`}
-        ${live.result ? html`<${Outcome} result=${live.result} />` : null}
-        ${state.job && html`<${Watch} live=${live} />`}
-        ${!state.job && html`<${Card}><p>Press <b>Train</b>. AND of three of fifty bits takes a few seconds.</p>
-          <p class="soft">With m below the threshold (about 40 here) training succeeds on the samples and fails on new inputs: try it.</p><//>`}
+        ${run && html`<${Card}><${Busy} busy=${stored.busy} /><${Problem}>${stored.error}<//>
+          <p>${stored.data ? html`A stored run: <code>${stored.data.function}</code>, T = ${num(stored.data.T)}, m = ${num(stored.data.m)}, seed ${stored.data.seed}.` : "Reading a stored run."}
+            Press <b>Train</b> for one of your own.</p><//>`}
+        ${live.result ? html`<${Outcome} result=${live.result} trainOn=${trainOn} />` : null}
+        ${(state.job || live.result) && html`<${Watch} key=${state.job || run} live=${live} />`}
+        ${!state.job && !run && html`<${Card}><p>Press <b>Train</b>. AND of three of fifty bits takes a few seconds.</p>
+          <p class="soft">With too few samples, training succeeds on them and fails on new inputs: try m = 14.</p><//>`}
       </div>
     </div>`;
+}
+
+function Runs({ runs, shown, onShow }) {
+  return html`<${Card} title="Stored runs"><div class="row list">${runs.map((one) => html`<${Button} key=${one.id} kind="plain" pressed=${one.id === shown} onClick=${() => onShow(one)}>
+    <code>${one.function}</code>, m = ${num(one.m)}: ${one.solved ? "learned" : "not learned"}<//>`)}</div><//>`;
 }
 
 function Settings({ state, set, presets, settings, offered }) {
@@ -105,7 +120,7 @@ function More({ state, set, shown, offered }) {
     set({ more: more.toString() });
   };
   const rest = Object.values(offered.settings).filter((one) => !PLACED.includes(one.name));
-  return [...new Set(rest.map((one) => one.group))].map((group) => html`<h3>${group}</h3>
+  return [...new Set(rest.map((one) => one.group))].map((group) => html`<h2 class="gap">${group}</h2>
     ${rest.filter((one) => one.group === group).map((one) => html`<${Setting} key=${one.name} about=${one} value=${shown[one.name]} onChange=${(value) => change(one.name, value)} />`)}`);
 }
 
@@ -144,17 +159,20 @@ function Watch({ live }) {
   const [problem, setProblem] = useState("");
   useEffect(() => { get("/api/learn/chart").then(({ title, ...rest }) => setSpec(rest), (e) => setProblem(e.message)); }, []);
   const rows = useMemo(() => ({ points: rowsOf(live) }), [live.points, live.result]);
+  const wasLive = useRef(false); // trained while this page was open: then it is played once more at the end
+  if (live.looks.length > 0 && !live.result) wasLive.current = true;
+  const support = live.result?.support || live.job?.progress?.trial?.support || [];
   const looks = useMemo(() => {
     const kept = live.result?.attention;
     return kept?.rows.length ? kept.rows.map((row, i) => ({ step: kept.steps[i], row })) : live.looks;
   }, [live.looks, live.result]);
   return html`
-    ${looks.length > 0 && html`<${Sharpening} looks=${looks} support=${live.result?.support || []} done=${Boolean(live.result)} />`}
+    ${looks.length > 0 && html`<${Sharpening} looks=${looks} support=${support} done=${Boolean(live.result)} replay=${wasLive.current} />`}
     <${Problem}>${problem}<//>
     ${rows.points.length > 1 && html`<${Card} title="Curves"><${Chart} spec=${spec} rows=${rows} name="training" /><//>`}`;
 }
 
-function Sharpening({ looks, support, done }) {
+function Sharpening({ looks, support, done, replay }) {
   const [at, setAt] = useState(-1); // -1 follows the last
   const [playing, setPlaying] = useState(false);
   useEffect(() => {
@@ -162,6 +180,9 @@ function Sharpening({ looks, support, done }) {
     const timer = setInterval(() => setAt((i) => { if (i + 1 >= looks.length) { setPlaying(false); return looks.length - 1; } return i + 1; }), Math.max(30, 2500 / looks.length));
     return () => clearInterval(timer);
   }, [playing, looks.length]);
+  useEffect(() => {
+    if (done && replay && looks.length > 1 && !matchMedia("(prefers-reduced-motion: reduce)").matches) { setAt(0); setPlaying(true); }
+  }, [done]);
   const i = at < 0 ? looks.length - 1 : Math.min(at, looks.length - 1);
   const { step, row } = looks[i];
   const inside = support.reduce((sum, t) => sum + row[t], 0);
@@ -169,8 +190,8 @@ function Sharpening({ looks, support, done }) {
   const top = Math.max(...heat.map((r) => Math.max(...r)));
   const said = support.length ? `${num(100 * inside, 3)} % of the attention on ${support.map((t) => `x${t}`).join(", ")}` : "";
   return html`<${Card} title="Attention sharpens" actions=${done && looks.length > 1 && html`<${Button} onClick=${() => { setAt(0); setPlaying(true); }}>Play<//>`}>
-    <${Bars} weights=${row} support=${support} label=${`attention over positions at step ${step}: ${said}`} />
-    <p class="hint" aria-live=${playing ? "off" : "polite"}>Step ${step}. ${said}${support.length ? "." : ""} The last bar is [CLS].</p>
+    <${Bars} weights=${row} support=${support} playing=${playing || !done} label=${`attention over positions at step ${step}: ${said}`} />
+    <p class="hint" aria-live=${playing ? "off" : "polite"}>Step ${step}. ${said}${support.length ? "." : ""} ${done ? "" : "Training."}</p>
     ${looks.length > 1 && html`
       <input type="range" min="0" max=${looks.length - 1} value=${i} aria-label="training step shown" aria-valuetext=${`step ${step}`}
         onInput=${(e) => { setPlaying(false); setAt(Number(e.target.value)); }} />
@@ -179,12 +200,12 @@ function Sharpening({ looks, support, done }) {
   <//>`;
 }
 
-function Outcome({ result }) {
+function Outcome({ result, trainOn }) {
   const { reading } = result;
   const tone = result.solved ? "good" : "mild";
   return html`<${Card} title="What came of it">
-    <p class="verdict"><b class=${tone}>${result.solved ? "Learned" : result.status === "diverged" ? "Diverged" : "Not learned"}</b>
-      ${reading ? html`: the model ${result.verdict}` : ` within ${num(result.steps)} steps; more samples or another seed may do.`}</p>
+    <p class="verdict" data-solved=${String(result.solved)}><b class=${tone}>${result.solved ? "Learned" : result.status === "diverged" ? "Diverged" : "Not learned"}</b>
+      ${reading ? html`: the model ${result.verdict}` : ` within ${num(result.steps)} steps${result.train_accuracy === 1 ? ", although every training sample is right" : ""}; more samples or another seed may do.`}</p>
     ${reading?.function && html`<p class="formula" data-formula>${reading.function}</p>`}
     <div class="stats">
       <${Stat} label="steps" value=${num(result.steps)} note=${`${num(result.seconds, 2)} s`} />
@@ -193,6 +214,11 @@ function Outcome({ result }) {
       <${Stat} label="attention on support" value=${num(result.support_mass, 3)} />
     </div>
     ${reading && html`<${Evidence} reading=${reading} />`}
-    ${result.has_model && html`<div class="row end"><${Button} onClick=${() => download(`/api/learn/${result.id}/model`, {}, "learned.safetensors")}>Save model<//></div>`}
+    ${trainOn && html`<p class="hint">Training stopped at the first check above the target. <${Button} onClick=${trainOn}>Train on to the last step<//></p>`}
+    ${result.has_model && html`<div class="row end">
+      ${reading?.proved && html`<a class="button" href=${`/check?run=${result.id}`} data-page="check">Check its proof</a>`}
+      <a class="button" href=${`/read?run=${result.id}`} data-page="read">Read it</a>
+      <a class="button" href=${`/probe?run=${result.id}`} data-page="probe">Probe it</a>
+      <${Button} onClick=${() => download(`/api/learn/${result.id}/model`, {}, "learned.safetensors")}>Save model<//></div>`}
   <//>`;
 }

@@ -1,12 +1,12 @@
 // Probe: which heads of a pretrained model are sparse variables, beside what heads without structure give.
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { get, send } from "../api.js";
+import { get, send, useRun, useRuns } from "../api.js";
 import { Chart } from "../chart.js";
 import { JobLine, start, useJob } from "../jobs.js";
 import { AreaField, Busy, Button, Card, Choice, Copy, DropFile, Intro, NumberField, Problem, Stat, num, percent, vacuous } from "../parts.js";
 
-const DEFAULTS = { model: "", s: 4, text: "", longest: 128, influence: 0, ablation: 0, heads: 12, job: "", head: "", all: false };
+const DEFAULTS = { model: "", s: 4, text: "", longest: 128, influence: 0, ablation: 0, heads: 12, job: "", run: "", head: "", all: false };
 const SIZES = ["1", "2", "4", "8", "16", "32"];
 const FEW = 20; // heads in the table before "Show all"
 const BASELINES = { random_weights: "random weights", shuffled_input: "shuffled input", uniform_attention: "uniform attention" };
@@ -19,17 +19,20 @@ export default function Probe() {
   const [problem, setProblem] = useState("");
   const live = useJob(file ? "" : state.job, turn);
   const upload = useUpload(file, state);
+  const runs = useRuns();
+  const run = file || state.job || models === null || (models.length > 0 && !state.run) ? "" : state.run || runs?.first || "";
+  const stored = useRun(run, `/heads?s=${state.s}`);
   useEffect(() => { get("/api/probe").then((found) => setModels(found.models), (e) => setProblem(e.message)); }, []);
   const model = [state.model, live.job?.request.model, models?.[0]].find((name) => models?.includes(name)) || "";
   const go = async () => {
     const text = state.text.split("\n").map((line) => line.trim()).filter(Boolean);
     const job = await start("probe", { model, text, s: state.s, longest: state.longest, influence: state.influence, ablation: state.ablation });
     setFile(null);
-    set({ job: job.id, head: "" });
+    set({ job: job.id, run: "", head: "" });
     setTurn((n) => n + 1);
   };
   const running = ["running", "waiting"].includes(live.job?.state);
-  const data = file ? underName(upload.data, file.name) : live.result;
+  const data = file ? underName(upload.data, file.name) : run ? underName(stored.data, "a stored run of Learn") : live.result;
   return html`
     <${Intro} title="Probe a pretrained model" claim="sparse-representation">
       A head is a sparse variable when a few of its attention weights reproduce what it puts out: the score is the share of its output's
@@ -47,17 +50,19 @@ export default function Probe() {
             <${NumberField} label="sequences for ablation" value=${state.ablation} min=${0} max=${16} onChange=${(ablation) => set({ ablation })} hint="each head taken out, one pass per head" />
           </details>
           <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running}>${running ? "Measuring" : "Measure"}<//><${Copy} /></div>`}
-        ${models?.length === 0 && html`<p>Start the lab with <code>--probe PATH</code> to measure a model folder from this machine on texts.</p>`}
-        <div class="gap"><${DropFile} label=${models?.length ? "Or drop a file (.safetensors)" : "Drop a file (.safetensors)"} accept=".safetensors" onFile=${(f) => { set({ job: "", head: "" }); setFile(f); }}
+        ${models?.length === 0 && html`<${Choice} label="s, positions kept in the score" value=${String(state.s)} options=${SIZES} onChange=${(s) => set({ s: Number(s) })} />
+          <p class="hint">Start the lab with <code>--probe PATH</code> to measure a model folder from this machine on texts.</p>`}
+        <div class="gap"><${DropFile} label=${models?.length ? "Or drop a file (.safetensors)" : "Drop a file (.safetensors)"} accept=".safetensors" onFile=${(f) => { set({ job: "", run: "", head: "" }); setFile(f); }}
           note="A model of ours, or a state dict; at most 32 MB." /></div>
         <${NumberField} label="heads per layer, for a state dict" value=${state.heads} min=${1} max=${1024} onChange=${(heads) => set({ heads })} />
       <//></div>
       <div class="stack">
-        <${Problem}>${problem || (file && upload.error)}<//>
+        <${Problem}>${problem || stored.error || (file && upload.error)}<//>
         ${state.job && !file && html`<${Card}><${JobLine} job=${live.job} lost=${live.lost} onChange=${() => setTurn((n) => n + 1)}>${where(live.job)}<//><//>`}
         ${file && upload.busy && html`<${Card}><${Busy} busy=${true} text="measuring" /><p>Measuring the heads of ${file.name}.</p><//>`}
+        ${stored.busy && html`<${Card}><${Busy} busy=${true} text="measuring" /><p>Measuring the head of a stored run.</p><//>`}
         ${data && html`<${Found} data=${data} head=${state.head} all=${state.all} set=${set} />`}
-        ${!data && !state.job && !file && html`<${Card}><p>${models?.length ? html`Press <b>Measure</b>, or drop a file.` : "Drop a file, such as one that Build saved."}</p><//>`}
+        ${!data && !state.job && !file && !stored.busy && html`<${Card}><p>${models?.length ? html`Press <b>Measure</b>, or drop a file.` : "Drop a file, such as one that Build saved."}</p><//>`}
       </div>
     </div>`;
 }
@@ -153,12 +158,12 @@ function Details({ one, s }) {
       ${one.ablation !== null && html`<${Stat} label="change without it" value=${percent(one.ablation)} note="of the model's output" />`}
     </div>
     <h3>What few positions keep</h3>
-    <div class="scroll"><table><thead><tr><th scope="col">positions kept</th>${Object.keys(measured.score).map((k) => html`<th scope="col" key=${k}>${k}</th>`)}</tr></thead>
+    <div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">positions kept</th>${Object.keys(measured.score).map((k) => html`<th scope="col" key=${k}>${k}</th>`)}</tr></thead>
       <tbody>${[["this head", measured], ...Object.entries(one.baselines).map(([name, b]) => [BASELINES[name] || name, b])].map(([name, b]) => html`<tr key=${name}><td>${name}</td>
         ${Object.keys(measured.score).map((k) => html`<td key=${k}>${num(b.score[k], 3)}</td>`)}</tr>`)}</tbody></table></div>`}
     ${Object.entries(one.influence).map(([name, found]) => html`<${Depends} key=${name} name=${name} found=${found} />`)}
     <h3>Weights</h3>
-    <div class="scroll"><table><thead><tr><th scope="col">matrix</th><th scope="col">Frobenius</th><th scope="col">spectral</th><th scope="col">(2,1)</th><th scope="col">(1,1)</th></tr></thead>
+    <div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">matrix</th><th scope="col">Frobenius</th><th scope="col">spectral</th><th scope="col">(2,1)</th><th scope="col">(1,1)</th></tr></thead>
       <tbody>${Object.entries(weights.norms).map(([name, n]) => html`<tr key=${name}><td>W_${name}</td><td>${num(n.frobenius)}</td><td>${num(n.spectral)}</td><td>${num(n.n21)}</td><td>${num(n.n11)}</td></tr>`)}</tbody></table></div>
     <p class="hint">Effective rank of W_QK ${num(weights.rank_QK, 3)}${random ? ` (random weights ${num(random.rank_QK, 3)})` : ""}, of W_VO ${num(weights.rank_OV, 3)}${random ? ` (${num(random.rank_OV, 3)})` : ""}.</p>
     ${bound && html`<h3>Bound on m = ${num(bound.m)} sequences of T = ${num(bound.T)}</h3>

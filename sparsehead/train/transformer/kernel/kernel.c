@@ -249,23 +249,29 @@ static void update(const spec *S, real *p, const real *g, real *m1, real *m2, lo
     }
 }
 
+#define LINE 64 /* bytes: a vector that lies in two lines of the cache takes twice as long to load */
+#define SPARE (LINE / (long)sizeof(real))
+/* The first address in `scratch`, which has SPARE more numbers than needed, where a line begins. */
+static real *aligned(real *scratch) { return (real *)(((uintptr_t)scratch + LINE - 1) / LINE * LINE); }
+
 /* Numbers of `real` that margins needs as scratch for m samples; with m = 0 what train needs. */
 long scratch_size(const spec *S, long m)
 {
     work W;
     drops Q;
-    if (S->gated) return lay_out_gated(S, m ? m : S->m, &W, 0);
-    if (m) return lay_out(S, m, &W, 0);
-    return S->dropout > 0 ? lay_out_dropout(S, S->m, &W, &Q, 0) : lay_out(S, S->m, &W, 0);
+    if (S->gated) return SPARE + lay_out_gated(S, m ? m : S->m, &W, 0);
+    if (m) return SPARE + lay_out(S, m, &W, 0);
+    return SPARE + (S->dropout > 0 ? lay_out_dropout(S, S->m, &W, &Q, 0) : lay_out(S, S->m, &W, 0));
 }
 
 /* Lays out what a step needs where every sample has tokens of its own. Padding is multiplied by zeros: it is finite. */
 static void prepare_tokens(const spec *S, long seed, work *W, drops *Q, real *scratch)
 {
-    lay_out_dropout(S, S->m, W, Q, scratch);
+    lay_out_dropout(S, S->m, W, Q, aligned(scratch));
     Q->seed = seed;
     memset(Q->keep, 0, sizeof(real) * BLOCK * Q->pd);
-    memset(Q->keep_w, 0, sizeof(real) * 2 * Q->pH);
+    memset(Q->keep_w, 0, sizeof(real) * BLOCK * Q->pH);
+    memset(Q->parts, 0, sizeof(real) * 2 * BLOCK * LANES);
 }
 
 #define BATCH 64 /* samples of token_margins at once */
@@ -277,7 +283,7 @@ static int token_margins(const spec *S, const real *p, const uint8_t *bits, long
     drops Q;
     plain.dropout = 0;
     plain.m = least(n, BATCH);
-    real *scratch = malloc(sizeof(real) * lay_out_dropout(&plain, plain.m, &W, &Q, 0));
+    real *scratch = malloc(sizeof(real) * (SPARE + lay_out_dropout(&plain, plain.m, &W, &Q, 0)));
     if (!scratch) return -1;
     for (long at = 0; at < n; at += BATCH) {
         plain.m = least(n - at, BATCH);
@@ -295,6 +301,7 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
     work W = {0};
     unsigned mode = flush_subnormals();
     int failed = 0, underflow = 0;
+    scratch = aligned(scratch);
     if (S->gated) {
         lay_out_gated(S, n, &W, scratch);
         nibbles(bits, n, S->T, S->T, 1, W.by_sample);
@@ -354,6 +361,7 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
     unsigned mode = flush_subnormals();
     if (S->dropout > 0) prepare_tokens(S, seed, &own, &Q, scratch);
     else {
+        scratch = aligned(scratch);
         S->gated ? lay_out_gated(S, S->m, &table, scratch) : lay_out(S, S->m, &table, scratch);
         nibbles(bits, S->m, S->T, S->T, 1, table.by_sample);
         nibbles(bits, S->T, 1, S->m, S->T, table.by_position);
@@ -363,7 +371,7 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
         if (S->gated) gated_step(S, p, g, bits, labels, margin, loss, &table);
         else if (S->dropout > 0 || table_step(S, p, g, bits, labels, margin, loss, &table)) {
             if (!(S->dropout > 0) && !extra) {
-                extra = malloc(sizeof(real) * lay_out_dropout(&plain, S->m, &own, &Q, 0));
+                extra = malloc(sizeof(real) * (SPARE + lay_out_dropout(&plain, S->m, &own, &Q, 0)));
                 if (!extra) {
                     restore(mode);
                     return -1;

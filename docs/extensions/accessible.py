@@ -1,0 +1,30 @@
+"""Attributes that the theme leaves out of its pages: levels of the captions in the sidebar, names of the two asides."""
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ATTRIBUTES = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+}
+
+
+def completed(page: str) -> str:
+    """Return the HTML of a page with these attributes."""
+    for before, after in ATTRIBUTES.items():
+        page = page.replace(before, after)
+    return page
+
+
+def complete(app: Sphinx, error: Exception | None) -> None:
+    for file in Path(app.outdir).rglob("*.html") if error is None else ():
+        page = file.read_text(encoding="utf-8")
+        if (whole := completed(page)) != page:
+            file.write_text(whole, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("build-finished", complete)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

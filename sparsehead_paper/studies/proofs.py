@@ -1,0 +1,108 @@
+"""What `verify` says of learned models, measured by benchmarks/proof.py; each row names a run that can be repeated."""
+
+from dataclasses import dataclass
+
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.laws.intervals import clopper_pearson
+
+BARS = {"best": 1e-9, "fast": 1e-6}  # the share of wrong inputs that a preset's models are to be proved below
+
+
+@dataclass(frozen=True)
+class ProofRow:
+    """One learned model, `learn(family, T=T, s=3, m=200, seed=seed, preset=preset)`, and what `verify` says of it.
+
+    `share` is proved, `sampled_wrong` counts wrong inputs among `sampled` random ones; None where not asked for.
+    `seconds` is processor time of `verify`.
+    """
+
+    preset: str
+    family: str
+    T: int
+    seed: int
+    verdict: str
+    seconds: float
+    share: float | None = None
+    sampled_wrong: int | None = None
+    sampled: int | None = None
+
+    @property
+    def below(self) -> bool:
+        """Whether the proved share is below the preset's bar."""
+        return self.share is not None and self.share < BARS[self.preset]
+
+    @property
+    def truly_wrong(self) -> bool:
+        """Whether the sample shows, with 97.5 % confidence, a share of wrong inputs above the bar."""
+        if not self.sampled or not self.sampled_wrong:
+            return False
+        return clopper_pearson(self.sampled_wrong, self.sampled)[0] > BARS[self.preset]
+
+
+@dataclass(frozen=True)
+class ProofRecord(ResultsRecord):
+    """proof.json (all inputs) and proof-share.json (almost all)."""
+
+    command: str
+    machine: str
+    rows: tuple[ProofRow, ...]
+
+
+@dataclass(frozen=True)
+class SoundnessRecord(ResultsRecord):
+    """soundness.json: what `decide` and `proved_share` said of models whose 2^T outputs were all computed."""
+
+    command: str
+    models: int
+    false: tuple[str, ...]
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ProofCount:
+    """How many models of a preset and length (None: all lengths) reach the bar: are decided, or proved below it.
+
+    `provable` leaves out the models that are truly wrong on more than the bar. Intervals are 95 %.
+    """
+
+    preset: str
+    T: int | None
+    models: int
+    reached: int
+    interval: tuple[float, float]
+    provable: int
+    interval_of_provable: tuple[float, float]
+    verdicts: dict[str, int]
+    most_seconds: float
+
+
+def proof_counts(rows: tuple[ProofRow, ...], *, share: bool) -> list[ProofCount]:
+    """Count by preset and T, and by preset alone."""
+    groups = sorted({(row.preset, row.T) for row in rows})
+    found = []
+    for preset, T in [*groups, *((preset, None) for preset in sorted({row.preset for row in rows}))]:
+        own = [row for row in rows if row.preset == preset and T in (row.T, None)]
+        reached = sum(row.below if share else row.verdict != "undecided" for row in own)
+        provable = sum(not row.truly_wrong for row in own)
+        verdicts = {
+            name: sum(row.verdict == name for row in own) for name in ("proved", "refuted", "undecided")
+        }
+        found.append(
+            ProofCount(
+                preset=preset,
+                T=T,
+                models=len(own),
+                reached=reached,
+                interval=_interval(reached, len(own)),
+                provable=provable,
+                interval_of_provable=_interval(reached, provable),
+                verdicts=verdicts,
+                most_seconds=max(row.seconds for row in own),
+            )
+        )
+    return found
+
+
+def _interval(found: int, n: int) -> tuple[float, float]:
+    low, high = clopper_pearson(found, n) if n else (0.0, 1.0)
+    return round(low, 3), round(high, 3)

@@ -1,0 +1,128 @@
+"""Bits that are flipped before the learner sees them, bits of shifted mean, and correlated bits: what survives.
+
+x are the s true relevant bits, y = f(x) the label, z the bits that the learner sees: each differs from its x with
+probability eta. Everything is computed by enumeration of the 2^s patterns; p is one probability of a one for all bits.
+"""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from sparsehead._base.errors import DomainError
+from sparsehead._base.types import Array, Bool, Float, Shaped
+from sparsehead.functions import SparseFunction, assignments
+
+
+def chances(s: int, p: float) -> Float[Array, " n"]:
+    """Return the probabilities of the 2^s patterns of independent bits."""
+    bits = assignments(s)
+    return np.where(bits == 1, p, 1 - p).prod(axis=1)
+
+
+def flips(s: int, eta: float) -> Float[Array, "n n"]:
+    """Return P(z | x) for all pairs of patterns: eta^k (1 - eta)^(s - k) if they differ in k bits."""
+    bits = assignments(s)
+    differing = (bits[:, None, :] != bits[None]).sum(axis=2)
+    return np.asarray(eta**differing * (1 - eta) ** (s - differing))
+
+
+def posterior(f: SparseFunction, *, p: float, eta: float) -> Float[Array, " n"]:
+    """Return P(y = 1 | z) for each pattern z.   Paper: feature-noise"""
+    joint = chances(f.s, p)[:, None] * flips(f.s, eta)  # P(x, z)
+    return np.asarray((f.values @ joint) / joint.sum(axis=0))
+
+
+def survives(f: SparseFunction, *, p: float, eta: float) -> bool:
+    """Return whether the best guess of y from z is f(z) on every pattern, with no ties.
+
+    Otherwise a learner that fits the likeliest label to what it sees does not find f, however many samples it has.
+
+    Paper: feature-noise
+    """
+    guess = posterior(f, p=p, eta=eta)
+    return bool(((guess > 0.5) == (f.values > 0)).all() and (np.abs(guess - 0.5) > 1e-12).all())
+
+
+def clean_accuracy(f: SparseFunction, *, p: float, eta: float) -> float:
+    """Return P(g(x) = f(x)) on bits without noise, for the best guess g of y from z.   Paper: feature-noise"""
+    guess = posterior(f, p=p, eta=eta) > 0.5
+    return float(chances(f.s, p) @ (guess == (f.values > 0)))
+
+
+def and_survives_below(s: int, p: float) -> float:
+    """Return the eta below which a conjunction of s bits survives, for p <= 1/2.
+
+    The best guess fails first at the pattern of ones: (p/(p + (1-p) r))^s = 1/2 at the odds r = eta/(1 - eta). A bit
+    seen as 0 is 0 with probability above 1/2, so no other pattern fails. (For larger p others may.)
+
+    Raises:
+        DomainError: p is not in (0, 1/2].
+    Paper: feature-noise
+
+    >>> round(and_survives_below(3, 0.5), 4)
+    0.2063
+    """
+    if not 0 < p <= 0.5:
+        raise DomainError(
+            f"the share of flips that a conjunction survives is known for 0 < p <= 1/2, got p={p}."
+        )
+    root = 0.5 ** (1 / s)
+    odds = p * (1 - root) / ((1 - p) * root)
+    return odds / (1 + odds)
+
+
+def as_label_noise(s: int, eta: float) -> float:
+    """Return (1 - (1 - 2 eta)^s)/2, the rate of wrong labels that feature noise is for a parity of s unbiased bits.
+
+    Paper: feature-noise-parity
+    """
+    return (1 - (1 - 2 * eta) ** s) / 2
+
+
+def information(f: SparseFunction, *, p: float, eta: float) -> float:
+    """Return the nats I(z; y) that the relevant bits as seen tell about the label.   Paper: feature-noise-floor"""
+    guess = posterior(f, p=p, eta=eta)
+    seen = chances(f.s, p) @ flips(f.s, eta)
+    return _entropy(float(seen @ guess)) - float(seen @ [_entropy(g) for g in guess])
+
+
+def least_samples(f: SparseFunction, *, p: float, eta: float, n_functions: int, success: float) -> float:
+    """Return (success ln K - ln 2)/I(z; y), K = n_functions equally likely functions that differ from f in positions.
+
+    With fewer samples no learner names the right one with probability `success`.   Paper: feature-noise-floor
+    """
+    return (success * math.log(n_functions) - math.log(2)) / information(f, p=p, eta=eta)
+
+
+def _entropy(q: float) -> float:
+    return -sum(x * math.log(x) for x in (q, 1 - q) if x > 0)
+
+
+def parity_covariance(s: int, p: float) -> float:
+    """Return the covariance of a relevant bit with the parity, (1 - mu^2) mu^(s-1)/4 with mu = 1 - 2p.
+
+    Paper: shifted-moments
+    """
+    mu = 1 - 2 * p
+    return (1 - mu**2) * mu ** (s - 1) / 4
+
+
+def chain_moment(positions: Iterable[int], c: float) -> float:
+    """Return E of the product of the signs at these positions of a stationary symmetric chain of correlation c.
+
+    c to the power of the gaps within consecutive pairs of the sorted positions; 0 for an odd number of positions.
+
+    Paper: shifted-moments
+    """
+    ordered = sorted(positions)
+    if len(ordered) % 2:
+        return 0.0
+    return float(math.prod(c ** (b - a) for a, b in zip(ordered[::2], ordered[1::2])))
+
+
+def chain_chances(T: int, c: float) -> Float[Array, " n"]:
+    """Return the probabilities of the 2^T patterns of a chain; neighbours are equal with probability (1 + c)/2."""
+    bits: Shaped[Array, "n T"] = assignments(T)
+    stays: Bool[Array, "n t"] = bits[:, 1:] == bits[:, :-1]
+    return np.asarray(0.5 * np.where(stays, (1 + c) / 2, (1 - c) / 2).prod(axis=1))

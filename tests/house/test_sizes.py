@@ -1,0 +1,45 @@
+"""Limits that keep the code readable: names of a module's own constants, and parameters of a function."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TREES = {
+    file.relative_to(ROOT).as_posix(): ast.parse(file.read_text())
+    for package in ("sparsehead", "sparsehead_paper")
+    for file in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def constants(tree):
+    """Return the UPPER_CASE names that are assigned at the top level of a module."""
+    targets = []
+    for node in tree.body:
+        targets += node.targets if isinstance(node, ast.Assign) else []
+        targets += [node.target] if isinstance(node, ast.AnnAssign) else []
+    names = [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return [name for name in names if re.fullmatch(r"_?[A-Z][A-Z0-9_]*", name)]
+
+
+def test_modules_have_few_constants():
+    """A number that one function uses belongs into that function, with its reason."""
+    found = {path: names for path, tree in TREES.items() if (names := constants(tree))}
+    assert sum(map(len, found.values())) <= 372, found
+
+
+def parameters(function):
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return len(every) - (bool(every) and every[0].arg in ("self", "cls"))
+
+
+def test_few_functions_have_many_parameters():
+    """At most eight functions have more than eight parameters; those of typed keywords (`Unpack`) count as one."""
+    functions = [
+        (f"{path}:{node.name}", parameters(node))
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert len([name for name, n in functions if n > 8]) <= 8, [(name, n) for name, n in functions if n > 8]

@@ -1,0 +1,81 @@
+"""The study of parity with intermediate labels, small: its fast sums against the definition, and its four parts."""
+
+import numpy as np
+import pytest
+
+from sparsehead_paper.studies import plans
+from sparsehead_paper.studies.folder import read_results
+from sparsehead_paper.studies.stage import Workplace
+from sparsehead_paper.studies.taught_parity import (
+    TaughtParity,
+    TaughtParityRecord,
+    at_children,
+    directions,
+    gradient_sums,
+    own_steps,
+    random_bits,
+    trained_directly,
+    units,
+)
+from sparsehead_paper.theory import taught_parity as taught
+
+SMALL = TaughtParity(
+    ds=(16,), ks=(4,), sizes=(4, 256), repeats=3, own_repeats=1, direct=(2, 4), direct_steps=60
+)
+
+
+@pytest.mark.parametrize("live", [[True] * 7, [True, False, True, True, False, False, False]])
+def test_the_sums_give_the_gradient_of_the_definition_over_the_tokens_that_are_live(live):
+    d, k = 12, 8
+    seen = taught.tokens(random_bits(200, d, np.random.default_rng(0)).astype(float), k)
+    labels, live = seen[:, d:], np.array(live)
+    found = directions(gradient_sums(seen, labels, live), len(seen), live)
+    for q, w in enumerate(found):
+        columns = [*range(d), *(d + np.flatnonzero(live[:q]))]
+        expected = np.zeros(d + q)
+        expected[columns] = units(taught.gradient(seen[:, columns], labels[:, q]))
+        np.testing.assert_allclose(w, expected, atol=1e-12)
+
+
+def test_random_bits_are_signs_and_balanced():
+    bits = random_bits(4000, 13, np.random.default_rng(0))
+    assert set(np.unique(bits)) == {-1.0, 1.0} and bits.shape == (4000, 13)
+    assert abs(bits.mean(axis=0)).max() < 4 / np.sqrt(4000)
+    assert abs(np.corrcoef(bits.T) - np.eye(13)).max() < 5 / np.sqrt(4000)
+
+
+@pytest.mark.claim("taught-own-steps")
+def test_steps_without_true_values_end_with_the_children():
+    d, k = 24, 8
+    found = own_steps(d, k, 400 * d, np.random.default_rng(0))
+    for w, mask in zip(found, at_children(d, k), strict=True):
+        np.testing.assert_array_equal(w, mask)
+
+
+@pytest.mark.claim("untaught-parity")
+def test_direct_training_solves_a_parity_of_two():
+    d = 10
+    (w,) = trained_directly(d, 2, 500, 200, np.random.default_rng(0))
+    assert set(np.argsort(w)[-2:]) == {0, 1}
+
+
+@pytest.mark.claim("taught-one-step")
+def test_the_stage_writes_what_it_measures(tmp_path):
+    place = Workplace(tmp_path / "t.db", tmp_path, report=lambda title, progress: None)
+    assert SMALL.run(place) == []
+    found = read_results(tmp_path, "taught-parity", TaughtParityRecord)
+    assert not found.complete
+    few, many = found.steps
+    assert (few.n, many.n) == (64, 4096)
+    assert few.solved < many.solved == many.rounded == many.leading == 3
+    (own,) = found.own
+    assert (own.steps, own.exact) == (2, 1)
+    easy, hard = found.direct
+    assert min(easy.accuracies) > 0.99 > min(hard.accuracies)
+    (gap,) = found.gaps
+    assert gap.sampled_child == pytest.approx(gap.child, abs=0.2)
+
+
+def test_reproduce_knows_the_stage():
+    assert plans.command_for("taught-parity") == "sparsehead reproduce --only taught-parity"
+    assert plans.only(["taught-parity"]) == [TaughtParity()]
