@@ -10,7 +10,8 @@ failure takes seconds; those of `best` and `gated` for the paper's task go on to
 
     sparsehead reproduce --only predicted --db /elsewhere/predicted.db --out /elsewhere/predicted
 
-resumes from its store. Simulated laws come before measured ones, s = 3 before other s.
+resumes from its store. The paper's task comes first, then s = 3 at other p, then other s; for each task simulated laws
+come before measured ones.
 """
 
 import math
@@ -50,7 +51,7 @@ class Simulated(Law):
 def predicted(
     sizes: Sequence[int] = (3, 2, 4, 5, 6),
     Ts: tuple[int, ...] = (100, 300, 1000, 10_000),
-    trials: int = 40,
+    trials: int = 24,
 ) -> Laws:
     """Return laws at s = 3 and p = 2^(-1/3) (balanced labels), .5, .65 and .9, and of other s at balanced labels.
 
@@ -59,11 +60,13 @@ def predicted(
     papers_task = (3, None)  # AND of three bits, labels balanced
     presets = ("best", "gated", "fast")
     tasks = [(n, p) for n in sizes for p in ((None, 0.5, 0.65, 0.9) if n == 3 else (None,))]
-    theory = [(name, task) for task in tasks for name in SIMULATED]
-    measured = [(name, task) for task in tasks for name in presets]
-    measured += [(name, papers_task) for name in MEASURED if name not in presets and papers_task in tasks]
+    variants = [name for name in MEASURED if name not in presets]
+    chosen = []
+    for task in tasks:
+        measured = (*presets, *(variants if task == papers_task else ()))
+        chosen += [(name, task) for name in (*SIMULATED, *measured)]
     laws: dict[str, Law] = {}
-    for name, (s, p) in (*theory, *measured):
+    for name, (s, p) in chosen:
         share = conjunction_p(s) if p is None else p
         label = f"{name}: AND of {s}, p = {share:.3g}"
         # balanced labels are the default, whose trials other studies may have run already
