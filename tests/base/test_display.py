@@ -15,6 +15,7 @@ import pytest
 import sparsehead as sh
 from sparsehead._base.display import Card, WithCard
 from sparsehead._base.frame import Frame, table_html
+from sparsehead._base.lazy import install_command
 from sparsehead.capacity.forms import FORMS
 from sparsehead.floor.floor import Floor
 from sparsehead.laws.curves import Cell
@@ -237,9 +238,8 @@ def test_a_card_without_the_charts_extra_has_everything_but_the_chart(name, obje
     html = objects[name]._repr_html_()
     assert "img" not in shape(html).tags and len(html) > 200
     if name in CHARTS:
-        with pytest.raises(
-            sh.SparseheadError, match=r"needs altair, which is not installed; pip install 'altair>="
-        ):
+        sentence = f"needs altair, which is not installed; {install_command('charts')} brings it"
+        with pytest.raises(sh.SparseheadError, match=re.escape(sentence)):
             objects[name].plot()
 
 

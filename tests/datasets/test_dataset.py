@@ -1,9 +1,12 @@
 """Tables of a user's own: arrays, data frames and files become bits, and columns keep their names."""
 
+import re
+
 import numpy as np
 import pytest
 
 import sparsehead as sh
+from sparsehead._base.lazy import install_command
 from sparsehead.datasets import Dataset
 
 RNG = np.random.default_rng(5)
@@ -80,7 +83,8 @@ def test_parquet_and_arrow(tmp_path):
 def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
     write(tmp_path, b"PAR1", "t.parquet")
     monkeypatch.setattr("sparsehead._base.lazy.find_spec", lambda module: None)
-    with pytest.raises(ImportError, match=r"this needs pyarrow, .*(pyarrow>=|parquet)"):
+    sentence = f"this needs pyarrow, which is not installed; {install_command('parquet')} brings it."
+    with pytest.raises(ImportError, match=re.escape(sentence)):
         sh.dataset(tmp_path / "t.parquet", "y")
 
 

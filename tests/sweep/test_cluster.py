@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from sparsehead._base.errors import MissingExtra, ParseError, SparseheadError, TooLarge
+from sparsehead._base.lazy import install_command
 from sparsehead.cli.app import main
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.law import law
@@ -215,7 +217,8 @@ def test_what_a_worker_sends_is_checked_before_it_is_stored(tmp_path, what):
 
 def test_without_the_extra_one_sentence_says_what_brings_it(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsehead._base.lazy.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"needs distributed.*pip install 'distributed>="):
+    sentence = f"this needs distributed, which is not installed; {install_command('cluster')} brings it."
+    with pytest.raises(MissingExtra, match=re.escape(sentence)):
         DaskSweep(tmp_path / "a.db", "local:2")
     assert not (tmp_path / "a.db").exists()
 
