@@ -16,17 +16,8 @@ from .items import Covering, Item
 from .norms import MatrixNorms
 
 UNNAMED = "yours"  # what a bound calls a form that was given without a name
-RESERVED = (
-    UNNAMED,
-    "rank",
-    "sensitivity",
-    "spectrum",
-    "edelman",
-    "vc",
-    "code",
-    "compression",
-    "occam",
-)  # of the atlas
+# The other names are rows of the atlas.
+RESERVED = (UNNAMED, "rank", "sensitivity", "spectrum", "edelman", "vc", "code", "compression", "occam")
 TAKES = "a form is a name such as 'ours', a sh.Form, or a function, (W, log_N) -> Charge or (heads, T, m, eps) -> ln N"
 
 

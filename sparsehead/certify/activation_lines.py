@@ -9,7 +9,6 @@ from .._base.types import Array, Float
 from ..heads.heads import activation
 from .balls import LIBRARY, TINY, UNIT, UP
 
-PIECES = 16  # into which an interval is divided; a smooth activation is interpolated on each
 Lines = tuple[Float[Array, "*shape"], Float[Array, "*shape"]]
 
 
@@ -30,10 +29,11 @@ def lines_around(
             f"activation {name!r} has no straight bounds; there are some for relu, {', '.join(SLOPES)}."
         )
     act = activation(name)
-    share = np.linspace(0, 1, PIECES + 1).reshape(-1, *([1] * low.ndim))
+    pieces = 16  # into which an interval is divided; a smooth activation is interpolated on each
+    share = np.linspace(0, 1, pieces + 1).reshape(-1, *([1] * low.ndim))
     points = low + share * (high - low)
     values = act(points)
-    width = (high - low) / PIECES
+    width = (high - low) / pieces
     size = np.maximum(np.abs(low), np.abs(high)) + 1
     # The points are rounded too: act and the line change by at most 2 per unit of x.
     lost = 0.8 * (width * UP) ** 2 / 8 + (LIBRARY + 32 * UNIT) * size * 2

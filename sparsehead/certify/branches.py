@@ -19,7 +19,6 @@ from .mixtures import FREE, AllInputs, Mixture, Tokens
 from .search import judge
 from .signed import signed_form
 
-NUMBERS_AT_ONCE = 2**22  # parts x heads x tokens x linear forms
 Progress = Callable[[float, int], None]
 
 
@@ -84,7 +83,8 @@ def decide(
     state, signs = patterns_of(f)
     share = np.full(len(state), 1 / len(state))
     width = model.d if model.layers[0].mlp is None else model.layers[0].mlp.W_1.shape[1]
-    batch = max(1, NUMBERS_AT_ONCE // (2 * tokens.positions * model.H * max(width, model.d)))
+    # about 2^22 numbers at once: parts x heads x tokens x linear forms
+    batch = max(1, 2**22 // (2 * tokens.positions * model.H * max(width, model.d)))
     start, parts, covered, margin = time.process_time(), 0, 0.0, np.inf
     easy: float | None = None  # the share of inputs proved without a split
     while len(state):

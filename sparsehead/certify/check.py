@@ -52,7 +52,6 @@ PARTS: dict[str, dict[str, Any]] = {
               "mlp": "Mlp"},
     "Mlp": {"W_1": 2, "b_1": 1, "W_2": 2, "b_2": 1, "activation": str}, "Dense": {"W": 2, "b": 1},
 }  # fmt: skip
-MAY_LACK = ("P", "b_Q", "b_K", "b_V", "b_C", "norm_attention", "norm_mlp", "mlp", "final_norm")
 Vector = list[Fraction]
 Gain = tuple[int, tuple[int, int]]  # g . v - U, and the two ends of a weight
 Form = tuple[dict[tuple[int, int], Fraction], Fraction, Fraction]  # coefficients; a constant, from and to
@@ -118,7 +117,8 @@ def _tensor(data: bytes, entry: dict[str, Any], start: int) -> Any:
 
 def _part(node: dict[str, Any], tensors: dict[str, Any], kind: Any, name: str = "model") -> Any:
     """Return the value of a node of the structure, after checking that it has the kind that PARTS names."""
-    if node == {"value": None} and name in MAY_LACK:
+    may_lack = ("P", "b_Q", "b_K", "b_V", "b_C", "norm_attention", "norm_mlp", "mlp", "final_norm")
+    if node == {"value": None} and name in may_lack:
         return None
     keys = {list: {"tuple"}, str: {"part", "fields"}, int: {"tensor"}}.get(type(kind), {"value"})
     needs(node.keys() == keys, f"{name} is malformed")

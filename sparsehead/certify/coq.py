@@ -40,51 +40,12 @@ def theorem_content(raw: bytes, f: SparseFunction) -> str:
         _list(f"({_float(low)}, {_float(high)})" for low, high in row["bounds"])
         for row in certificate["patterns"]
     ]
-    return FILE.format(
+    template = Path(__file__).with_name("theorem.template").read_text(encoding="utf-8")
+    return template.format(
         T=T, function=f, digits=digits(eps, ROUND_CEILING), sha=certificate["model"], formula=_formula(f),
         model=_model(model), eps=_number(eps), bits=BITS, support=_list(map(str, f.support)),
         rule=_rule(f), claims=_lines(claims, 2),
     )  # fmt: skip
-
-
-FILE = """\
-(** On all 2^{T} inputs this head is within {digits} of {function}: a theorem over the real numbers.
-
-    Written by `sparsehead verify --coq` from the model with SHA-256
-    {sha}.
-    Check it with `coqc -Q PROOFS Sparsehead FILE`, where PROOFS is the folder proofs/ of sparsehead, compiled by
-    `make proofs`. The definitions that the statement rests on are in Head.v there. *)
-
-From Coq Require Import Reals QArith Qreals List Bool.
-From Sparsehead Require Import Head Forms Checker.
-Import ListNotations.
-
-(** The function: x i is the bit at position i. *)
-Open Scope nat_scope.
-Definition f (b : list bool) : bool :=
-  let x (i : nat) := nth i b false in {formula}.
-
-(** The weights of the model file. All numbers are exact; 0x3p-1 is 3 times 2^-1. *)
-Open Scope Q_scope.
-
-Definition head : model Q :=
-{model}
-
-Definition eps : Q := {eps}.
-
-(** For each pattern of the relevant bits, from 0..0 to 1..1: bounds of the linear forms that the proof needs. *)
-Definition bounds : list claims := {claims}.
-
-Theorem head_computes_f :
-  forall b : list bool, length b = {T}%nat ->
-  (Rabs (output (real_model head) b - (if f b then 1 else 0)) <= Q2R eps)%R.
-Proof.
-  apply (check_sound {bits} {T} head {support}%nat (fun x => {rule}) eps bounds).
-  vm_cast_no_check (eq_refl true).
-Qed.
-
-Print Assumptions head_computes_f.
-"""
 
 
 def check_module_name(path: str | Path) -> None:

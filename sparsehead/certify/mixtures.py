@@ -28,7 +28,6 @@ from .brackets import UNDERFLOW, mixing_error, weight_bounds
 from .forward import tables
 
 FREE = 2  # state of a bit that is not fixed to 0 or 1
-NUMBERS_AT_ONCE = 2**22  # entries in memory for one linear form of each kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +107,8 @@ class Mixture(ABC):
     @property
     def forms_at_once(self) -> int:
         """How many linear forms are bounded at once, to limit memory."""
-        return max(1, NUMBERS_AT_ONCE // (self.X.size // self.X.shape[4]))
+        entries = 2**22  # in memory, for one linear form of each kind
+        return max(1, entries // (self.X.size // self.X.shape[4]))
 
     def lower(self, g: Float[Array, "B H k f"]) -> Float[Array, "B f"]:
         """The lower bound of `ranges`."""

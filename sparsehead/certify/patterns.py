@@ -28,7 +28,6 @@ from .relaxation import applies, largest_output
 from .search import judge, plain_inputs
 
 Ranges = Float[Array, "patterns 2"]
-QUICK_INTERVALS = 2**21  # patterns x tokens x heads x coordinates: about a second
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ def prove_by_patterns(model: Model, f: SparseFunction, splits: Splits | None = N
     if splits is None or not (applies(model) and np.isfinite(largest_output(model))):
         return _whole_patterns(model, f)
     proof = nothing(f, "interval arithmetic would take minutes")
-    if relu_chain(model) is not None or 2**f.s * f.T * model.H * model.d <= QUICK_INTERVALS:
+    # 2^21 patterns x tokens x heads x coordinates take about a second
+    if relu_chain(model) is not None or 2**f.s * f.T * model.H * model.d <= 2**21:
         proof = _whole_patterns(model, f)
     if proof.holds or judge(model, f, proof.inputs)[1].min() <= 0:
         return proof

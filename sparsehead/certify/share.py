@@ -23,12 +23,7 @@ from .signed import signed_form
 from .sums import HEAVY, ROOM
 from .tails import MostInputs
 
-# Shares of a part's inputs that may escape the bounds on what is mixed. The smaller one is enough for most parts and is
-# tried first; the larger one gives narrower bounds, for parts of which the first has proved some but not nearly all.
-BUDGETS = (1e-10, 4e-7)
 TARGET = 1.5e-10  # a share below which no part is split any more
-NUMBERS_AT_ONCE = 2**22  # parts x tokens x coordinates
-INPUTS_AT_ONCE = 2**14  # in an enumeration
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +95,7 @@ def _split(
 def parts_at_once(tokens: Tokens) -> int:
     """How many parts are bounded together: few enough for `tails` to bound several linear forms at once."""
     n, _, H, k = tokens.value.shape
-    return max(1, min(NUMBERS_AT_ONCE // (2 * n * H * (k + 1)), 2**14 // (H * min(n, HEAVY))))
+    return max(1, min(2**22 // (2 * n * H * (k + 1)), 2**14 // (H * min(n, HEAVY))))
 
 
 def bound_parts(
@@ -113,7 +108,9 @@ def bound_parts(
     """The bound for each part, the least of those by budgets."""
     share, split = np.ones(len(state)), np.full(len(state), -1)
     left = np.arange(len(state))
-    for budget in BUDGETS:
+    # Shares of a part's inputs that may escape the bounds on what is mixed. The smaller one is enough for most parts;
+    # the larger one gives narrower bounds, for parts of which the first has proved some but not nearly all.
+    for budget in (1e-10, 4e-7):
         mixture = MostInputs(tokens, state[left], chance, budget / _events(model))
         form = signed_form(model, mixture, sign[left])
         found = mixture.chance_below(form.g, -form.constant) + mixture.spent
@@ -154,9 +151,9 @@ def _events(model: Model) -> int:
 
 def enumerated_share(model: Model, f: SparseFunction, chance: Float[Array, " T"]) -> float:
     """The probability of the inputs on which model and f differ, or on which rounding leaves it open: all are tried."""
-    total = 0.0
-    for start in range(0, 2**f.T, INPUTS_AT_ONCE):
-        numbers = np.arange(start, min(2**f.T, start + INPUTS_AT_ONCE))
+    total, inputs_at_once = 0.0, 2**14
+    for start in range(0, 2**f.T, inputs_at_once):
+        numbers = np.arange(start, min(2**f.T, start + inputs_at_once))
         bits = ((numbers[:, None] >> np.arange(f.T)) & 1).astype(np.uint8)
         ball, labels = outputs(model, bits), f(bits)
         right = np.where(labels == 1, ball.low > model.threshold, ball.high <= model.threshold)

@@ -22,7 +22,6 @@ from .mixtures import Mixture, Tokens
 from .sums import HEAVY, ROOM, Sums
 
 BOTH = (-1.0, 1.0)
-NUMBERS_AT_ONCE = 2**18  # parts x heads x heavy terms x linear forms: what fits into a processor's cache
 
 
 class MostInputs(Mixture):
@@ -55,7 +54,8 @@ class MostInputs(Mixture):
     @property
     def forms_at_once(self) -> int:
         B, n, _, H, _ = self.X.shape
-        return max(1, NUMBERS_AT_ONCE // (B * H * min(n, HEAVY)))
+        # 2^18 parts x heads x heavy terms x linear forms fit into a processor's cache
+        return max(1, 2**18 // (B * H * min(n, HEAVY)))
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
         """About the largest theta that g . (m - c) falls below with probability `each` only.

@@ -50,12 +50,6 @@ def form_of(path: Path, option: str) -> str:
     return form
 
 
-DRAW = """
-const spec = JSON.parse(document.getElementById("spec").textContent);
-vegaEmbed("#chart", spec, { mode: "vega-lite", renderer: "svg", actions: false, loader: { baseURL: "about:blank" } });
-"""
-
-
 @cache
 def chart_script() -> str:
     """Return Vega, Vega-Lite and vega-embed, from the copy inside vl-convert; about 900 kB, needed once per page."""
@@ -87,18 +81,22 @@ def page_of(spec: dict[str, Any]) -> str:
     title = spec.get("title", "")
     words = title.get("text", "") if isinstance(title, dict) else title
     name = " ".join(words) if isinstance(words, list) else str(words)
+    draw = """
+const spec = JSON.parse(document.getElementById("spec").textContent);
+vegaEmbed("#chart", spec, { mode: "vega-lite", renderer: "svg", actions: false, loader: { baseURL: "about:blank" } });
+"""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy(chart_script(), DRAW)}">
+<meta http-equiv="Content-Security-Policy" content="{policy(chart_script(), draw)}">
 <title>{html.escape(name or "sparsehead")}</title>
 </head>
 <body>
 <div id="chart"></div>
 <script type="application/json" id="spec">{embedded(spec)}</script>
 <script>{chart_script()}</script>
-<script>{DRAW}</script>
+<script>{draw}</script>
 </body>
 </html>
 """

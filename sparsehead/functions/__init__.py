@@ -7,7 +7,7 @@ sparse                        `SparseFunction`: a support and a table on it
 families                      conjunctions, parities, .. by name; random functions
 expression, syntax            `parse`: from an expression (grammar.lark) to a function
 evaluate                      from the syntax tree of an expression to a truth table
-analysis, difficulty          symmetric, monotone, influences, `kind`; globality, leap, all functions of s bits
+analysis                      symmetric, monotone, influences, `kind`
 minimise, decompose, spelling from a function to a short expression
 price                         the prior weight of a function, for Occam bounds
 inputs, task, explain         a function with a distribution of inputs; the supports that fit a training set

@@ -9,9 +9,6 @@ body { font: 17px/1.5 "Liberation Sans", Arial, sans-serif; max-width: 34em; mar
 h1 { font-size: 26px; line-height: 1.2; } code { font-family: "Liberation Mono", monospace; }
 :root { background: #f7f8fa; color: #1a1c1f; } a { color: #00649c; }
 @media (prefers-color-scheme: dark) { :root { background: #14171a; color: #e8eaed; } a { color: #6db7e6; } }"""
-_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-# Without a token no style sheet is served: the page brings this one, and may load and send nothing else.
-POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 def wants_page(method: str, path: str, accept: str) -> bool:
@@ -50,4 +47,9 @@ def error_page(status: int, sentence: str) -> bytes:
 
 def page_headers() -> dict[str, str]:
     """Return the headers of such a page."""
-    return {"content-type": "text/html; charset=utf-8", "content-security-policy": POLICY}
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    # Without a token no style sheet is served: the page brings its own, and may load and send nothing else.
+    allowed = f"style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return {
+        "content-type": "text/html; charset=utf-8", "content-security-policy": f"default-src 'none'; {allowed}"
+    }  # fmt: skip

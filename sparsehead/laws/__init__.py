@@ -4,7 +4,6 @@ T is the context length, m the number of training samples, and m_80 the m at whi
 several (T, m) give m_80 at each T with an interval, and fitted laws m_80(T). Read in this order:
 
 intervals    intervals for a share of successes; percentiles, quantiles
-agreement    exact tests: do fresh trials agree with earlier ones?
 curves       the success curve in ln m and its likelihood
 misfit       score tests: do trials follow the success curve?
 thresholds   m_80 at one T: read off a grid, or fitted

@@ -13,7 +13,6 @@ from sparsehead._base.types import Array, Float, Int
 from sparsehead.floor.constants import per_ln_T
 from sparsehead.functions import assignments, conjunction, disjunction, majority, parity
 from sparsehead.functions.analysis import influences
-from sparsehead.functions.difficulty import globality
 from sparsehead.functions.tables import halves
 from sparsehead.functions.task import balancing_p
 from sparsehead.laws.intervals import wilson
@@ -25,6 +24,7 @@ from sparsehead.train.transformer.weights import initial, to_model
 from ..studies.law_stage import LawsRecord
 from ..studies.taught_parity import StepCell, TaughtParityRecord, at_children, extremes, units
 from ..theory import taught_parity as taught
+from ..theory.difficulty import globality
 from .claim import EXACT, ROUNDING, Context, Finding, NotRun, finding, judged, neighbour
 from .measured import not_run, results
 

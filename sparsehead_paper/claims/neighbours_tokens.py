@@ -11,7 +11,6 @@ from sparsehead.heads.heads import attention, softmax
 from ..theory import pointers
 from .claim import EXACT, ROUNDING, Context, Finding, finding, neighbour
 
-REGRESSION = "arXiv 2503.11272"
 AVERAGING = "Sanford, Hsu and Telgarsky, arXiv 2306.02896"
 
 
@@ -106,7 +105,7 @@ def _least_shared_error(N: int, q: int, *, seed: int) -> float:
     )
 
 
-@neighbour("token-regression", where=f"{REGRESSION}: H = q heads suffice, H = Omega(q) are necessary")
+@neighbour("token-regression", where="arXiv 2503.11272: H = q heads suffice, H = Omega(q) are necessary")
 def check_token_regression(context: Context) -> Finding:
     """q heads list the q vectors pointed to within $2 lambda$ each. H heads with values of width v and $H v < q d$ do
     not: whatever follows them, some vectors of length R, all q together, are missed by R, even if scores depend on the

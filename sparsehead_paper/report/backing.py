@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparsehead.laws.agreement import Agreement
-
 from ..claims.measured import FILES
+from ..studies.agreement import Agreement
 from ..studies.folder import has_results
 from ..studies.origin import origins
 from ..studies.plans import command_for

@@ -18,7 +18,7 @@ evidence, interpretations, comparison, shares   which interpretation of the pape
 bars, steepness        the paper's error bars as data: how steep a success curve they imply; what two presets have
 protocols              other readings of "best of five restarts", and the success curves that they give
 taught_parity          parity with intermediate labels, in one gradient step (a neighbour of the paper)
-spot                   fresh trials of committed results, and whether they agree
+agreement, spot        exact tests of agreement; fresh trials of committed results, and whether they agree
 plans, times           the stages of each scale, and how long they take
 origin                 when, where and how long results files were measured
 records                the kinds of results files, by name

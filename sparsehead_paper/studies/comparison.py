@@ -1,7 +1,7 @@
 """Compare interpretations of the paper's text in rounds of trials; drop those whose evidence is far behind the best.
 
 Each round has more trials than the last. Within a round the paper's numbers are taken in order of cost; after each
-number, interpretations whose evidence is less than e^-DROP times the best are dropped.   Paper: readings
+number, interpretations whose evidence is less than e^-x times the best, x = ln 3600, are dropped.   Paper: readings
 """
 
 import math
@@ -17,7 +17,6 @@ from sparsehead.train.spec import TrainSpec, spec_id
 
 from .folder import read_results, write_results
 from .interpretations import (
-    DROP,
     INTERPRETATIONS,
     NUMBERS,
     ComparedInterpretation,
@@ -92,13 +91,18 @@ class Race:
         return whole
 
     def _drop(self, number: Number, n: int) -> None:
-        """Compare the remaining interpretations by their common numbers; drop those more than DROP below the best."""
+        """Compare the remaining interpretations by their common numbers; drop those far below the best.
+
+        By Markov's inequality a wrong reading's evidence exceeds the true one's e^x times with probability at most
+        e^-x; over all readings, the true one is dropped by a comparison with probability at most 1/100.
+        """
+        most_behind = math.log(100 * len(INTERPRETATIONS))
         common = [x.name for x in self.numbers if all((r, x.name) in self.found for r in self.alive)]
         totals = {r: sum(self.found[r, name].log_evidence for name in common) for r in self.alive}
         best = max(totals.values())
         for reading, total in totals.items():
             self.behind[reading] = best - total
-            if best - total > DROP:
+            if best - total > most_behind:
                 self.left[reading] = f"{number.name}, {n} trials"
 
 

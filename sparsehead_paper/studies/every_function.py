@@ -18,9 +18,9 @@ from sparsehead._base.types import Array, Float
 from sparsehead.floor.constants import per_ln_T
 from sparsehead.functions import SparseFunction, parse
 from sparsehead.functions.analysis import influences
-from sparsehead.functions.difficulty import globality, inequivalent, leap
 from sparsehead.probing.influence import spearman
 
+from ..theory.difficulty import globality, inequivalent, leap
 from .law_stage import Law, Laws, LawsRecord
 
 

@@ -82,7 +82,8 @@ def read_results(folder: Path, name: str, kind: type[R]) -> R:
             f"{again}, or use the version that wrote it."
         )
     try:
-        return record_from(kind, found)
+        record: R = record_from(kind, found)
+        return record
     except FileError as error:
         raise FileError(f"{shown_path(path)} does not hold a {kind.__name__}: {error}; {again}.") from error
 

@@ -3,32 +3,25 @@
 import math
 from dataclasses import MISSING, fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from sparsehead._base.errors import DomainError, FileError
 from sparsehead._base.jsonable import types_of
 
-R = TypeVar("R")
 
-
-def record_from(kind: type[R], value: Any, at: str = "the object") -> R:
-    """Return the JSON value as a dataclass of type `kind`; a missing field gets its default.
+def record_from(kind: Any, value: Any, at: str = "the object") -> Any:
+    """Return the JSON value as a dataclass or another type of a record's field; a missing field gets its default.
 
     Args:
         at: the place of the value, named in error messages.
     Raises:
         FileError: a field without default is missing, a field is unknown or of another type, a number is not finite.
     """
-    found: R = _read(kind, value, at)
-    return found
-
-
-def _read(kind: Any, value: Any, at: str) -> Any:
     if is_dataclass(kind):
         return _read_fields(kind, value, at)
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):  # X | None; records have no other unions
-        return None if value is None else _read(next(k for k in inner if k is not NoneType), value, at)
+        return None if value is None else record_from(next(k for k in inner if k is not NoneType), value, at)
     if origin is tuple:
         return _read_items(inner, _need(list, value, at, "a list"), at)
     if origin is dict:
@@ -37,7 +30,7 @@ def _read(kind: Any, value: Any, at: str) -> Any:
 
 
 def _read_by_name(kind: Any, value: Any, at: str) -> dict[str, Any]:
-    found = {key: _read(kind, item, f"{at}.{key[:40]}") for key, item in _object(value, at).items()}
+    found = {key: record_from(kind, item, f"{at}.{key[:40]}") for key, item in _object(value, at).items()}
     named = getattr(kind, "named_by", None)
     return found if named is None else {key: replace(item, **{named: key}) for key, item in found.items()}
 
@@ -49,9 +42,9 @@ def _read_by_length(kind: Any, value: Any, at: str) -> dict[int, Any]:
         T = _read_plain(int, given.get("T"), f"{place}.T")
         if get_origin(kind) is list:
             rest = {name: item for name, item in given.items() if name != "T"}
-            found.setdefault(T, []).append(_read(get_args(kind)[0], rest, place))
+            found.setdefault(T, []).append(record_from(get_args(kind)[0], rest, place))
         else:
-            found[T] = _read(kind, row, place)
+            found[T] = record_from(kind, row, place)
     return found
 
 
@@ -65,7 +58,9 @@ def _read_fields(kind: Any, value: Any, at: str) -> Any:
     missing = sorted(required - set(given))
     if missing:
         raise FileError(f"{at} lacks the field {missing[0]!r} of {kind.__name__}")
-    read = {name: _read(types[name], item, f"{at}.{name}") for name, item in given.items() if name in types}
+    read = {
+        name: record_from(types[name], item, f"{at}.{name}") for name, item in given.items() if name in types
+    }
     try:
         return kind(**read)
     except DomainError as error:
@@ -76,7 +71,7 @@ def _read_items(kinds: tuple[Any, ...], values: list[Any], at: str) -> tuple[Any
     each = kinds[:1] * len(values) if kinds[-1] is Ellipsis else kinds
     if len(each) != len(values):
         raise FileError(f"{at} has {len(values)} items, not {len(each)}")
-    return tuple(_read(kind, item, f"{at}[{i}]") for i, (kind, item) in enumerate(zip(each, values)))
+    return tuple(record_from(kind, item, f"{at}[{i}]") for i, (kind, item) in enumerate(zip(each, values)))
 
 
 def _read_plain(kind: type, value: Any, at: str) -> Any:

@@ -64,9 +64,6 @@ class Interpretation:
 INTERPRETATIONS = tuple(
     Interpretation(*choice) for choice in product(DECAY_SETTINGS, CLIPS, INITS, (0.1, 0.0))
 )
-# By Markov's inequality a wrong reading's evidence exceeds the true one's e^x times with probability at most e^-x; over
-# all readings, the true one is dropped by a comparison with probability at most 1/100.
-DROP = math.log(100 * len(INTERPRETATIONS))
 
 
 @dataclass(frozen=True)

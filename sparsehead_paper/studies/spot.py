@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from sparsehead._base.jsonable import ResultsRecord
-from sparsehead.laws.agreement import LEVEL, Agreement, Comparison, Observed, compared
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.law import LawResult
 from sparsehead.laws.rounds import trial_seed
 from sparsehead.store import Store
 from sparsehead.train.spec import TrainSpec, spec_id
 
+from .agreement import LEVEL, Agreement, Comparison, Observed, compared
 from .attention import AttentionRecord, attention
 from .curves import CurvesRecord, curves
 from .failures import FailuresRecord, failures

@@ -32,7 +32,6 @@ from .interpreters import one_thread
 from .stage import Stage, Workplace
 
 CHUNK = 4096  # samples at a time: 9 MB at d = 512
-SOLVED = 0.99  # accuracy above which a model counts as having solved them
 
 Scores = list[Float[Array, " N"]]
 
@@ -307,7 +306,7 @@ class TaughtParity(Stage):
                 leads = all(w[m].min() > w[~m].max() for w, m in zip(found, masks, strict=True))
                 rounded = all((np.round(w) == m).all() for w, m in zip(found, masks, strict=True))
                 scores = [rate * w for rate, w in zip(rates, found, strict=True)]
-                counts[row] += leads, accuracy(scores, d, rng) > SOLVED, rounded
+                counts[row] += leads, accuracy(scores, d, rng) > 0.99, rounded
             if i == 0:
                 sampled = extremes(found, masks)
         gap = GapCell(d, k, *exact, sizes[-1], *sampled)

@@ -23,9 +23,9 @@ def constants(tree):
 
 
 def test_modules_have_few_constants():
-    """A number that one function uses belongs into that function, with its reason."""
+    """A number that one function uses belongs into that function, with its reason. (Version 0.2 had 748.)"""
     found = {path: names for path, tree in TREES.items() if (names := constants(tree))}
-    assert sum(map(len, found.values())) <= 372, found
+    assert sum(map(len, found.values())) <= 350, found
 
 
 def parameters(function):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sparsehead.laws.agreement import Agreement, Count, Shares
 from sparsehead.laws.curves import Cell
 from sparsehead_paper.claims.claim import Finding
 from sparsehead_paper.claims.measured import FILES
@@ -16,6 +15,7 @@ from sparsehead_paper.report.catalogue import draw
 from sparsehead_paper.report.page import report_html
 from sparsehead_paper.report.reproduce import Reproduction
 from sparsehead_paper.report.story import story
+from sparsehead_paper.studies.agreement import Agreement, Count, Shares
 from sparsehead_paper.studies.folder import committed, default_folder, read_results, write_results
 from sparsehead_paper.studies.law_stage import SuccessRecord
 from sparsehead_paper.studies.spot import UNCHECKED

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sparsehead.laws.agreement import LEVEL, Agreement, Shares, Values, compared
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.law import LawResult
 from sparsehead.store import Store
@@ -17,6 +16,7 @@ from sparsehead_paper.claims.registry import SECTIONS
 from sparsehead_paper.figures.fresh import FRESH
 from sparsehead_paper.report.catalogue import FIGURES
 from sparsehead_paper.studies import plans
+from sparsehead_paper.studies.agreement import LEVEL, Agreement, Shares, Values, compared
 from sparsehead_paper.studies.folder import committed, read_results, write_results
 from sparsehead_paper.studies.law_stage import Law, SuccessRecord
 from sparsehead_paper.studies.origin import Origin, note_origin, origins

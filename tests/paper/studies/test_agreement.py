@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact, mannwhitneyu
 
-from sparsehead.laws.agreement import LEVEL, WANTED, Count, Shares, Values, shares_p
+from sparsehead_paper.studies.agreement import LEVEL, WANTED, Count, Shares, Values, shares_p
 
 
 def enumerated_shares(cells):

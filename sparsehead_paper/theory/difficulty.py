@@ -9,9 +9,9 @@ from itertools import permutations
 
 import numpy as np
 
-from .._base.types import Array, Float
-from .sparse import SparseFunction, from_table
-from .tables import assignments, halves, relevant
+from sparsehead._base.types import Array, Float
+from sparsehead.functions.sparse import SparseFunction, from_table
+from sparsehead.functions.tables import assignments, halves, relevant
 
 
 def coefficients(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " N"]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparsehead.functions import SparseFunction, from_table, parity, random_function
-from sparsehead.functions.difficulty import coefficients, globality, inequivalent, leap
 from sparsehead.functions.tables import assignments
+from sparsehead_paper.theory.difficulty import coefficients, globality, inequivalent, leap
 
 FUNCTIONS = [f for s in (1, 2, 3) for f in inequivalent(s)]
 RANDOM = [random_function(T=6, s=4, rng=np.random.default_rng(seed)) for seed in range(12)]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, hypergeom
 
-from .._base.types import Array
+from sparsehead._base.types import Array
 
 LEVEL = 0.05  # of all tests together: if nothing has changed, all agree with probability .95 at least
 WANTED = 0.8  # probability with which a difference is noticed
