@@ -1,26 +1,32 @@
 """`atlas`: every form of the bound for one class, side by side, with its source and what it rests on."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from .._base.arguments import meant
+import numpy as np
+
+from .._base.arguments import meant, shown
 from .._base.display import Card, ShortRepr, WithChart
 from .._base.errors import DomainError
 from .._base.frame import Frame
 from .._base.jsonable import json_values
 from .._base.log_math import Real
+from .._base.types import Array, Float
 from ..functions import SparseFunction, as_function
 from ..functions.price import log_price
+from ..heads.block import Layer
 from ..heads.model import Model
 from . import neighbours
-from .bound import Question, question
+from .bound import Question, attention_part, question
 from .forms import FORMS, Form, covering
 from .own_forms import FormLike
 from .spectra import edelman, model_spectra, spectrum
-from .state_dicts import Attention, WeightsSource, weights_of
+from .state_dicts import Attention, WeightsSource, config_of, weights_of
 from .verdict import finite
+
+_Proxy = tuple[str, str, str, Callable[[], float]]  # name, source, assumptions, value
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -118,6 +124,7 @@ def atlas(
     T: int | None = None,
     form: FormLike | None = None,
     function: SparseFunction | str | None = None,
+    attention: Float[Array, "... T"] | None = None,
     **more: Any,
 ) -> Atlas:
     """Compare every form of the bound for one class: value, source, assumptions, and whether it is proved.
@@ -126,6 +133,8 @@ def atlas(
         model, m, norms, T: as in `bound`.
         form: a form of your own to be listed too; those with a name (see `form`) are listed anyway.
         function: what the model computes, as `read` finds it, for the Occam bound of a sparse function.
+        attention: weights with which a layer attends, each set along the last axis, for form sensitivity; those of a
+            Model are computed.
         more: other arguments of `bound`: delta, margin, eps, heads, layer, head, a_posteriori.
 
     >>> from sparsehead import build
@@ -143,10 +152,16 @@ def atlas(
             )
     weights = model if model is None or isinstance(model, Attention) else weights_of(model)
     whole = weights if isinstance(weights, Model) else None
-    asked = _with_neighbours(question(model, m=m, norms=norms, T=T, form=form, **more), whole)
+    asked = question(model, m=m, norms=norms, T=T, form=form, **more)
+    asked = _with_neighbours(asked, whole, None if attention is None else _as_attention(attention))
     rows = [*_rows_of_forms(asked)]
-    if whole is not None:
-        rows += [*_proxies(whole), *_codes(whole, asked)]
+    if weights is not None:
+        source: Model | Layer
+        if isinstance(weights, Model):
+            source = weights
+        else:
+            source = attention_part(weights, config_of(model), **_part(more))[1].layer
+        rows += [*_proxies(source, asked.declared.T), *_codes(source, asked)]
     if function is not None:
         rows.append(_occam(function, asked))
     again = {"norms": norms, "form": form, **more}
@@ -156,10 +171,31 @@ def atlas(
     )  # fmt: skip
 
 
-def _with_neighbours(asked: Question, model: Model | None) -> Question:
+def _part(more: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: more.get(name) for name in ("heads", "layer", "head")}
+
+
+def _as_attention(given: Any) -> Float[Array, "... T"]:
+    """Return attention weights as an array; raise a DomainError if they are no probabilities along the last axis."""
+    weights = np.asarray(given, dtype=np.float64)
+    if not weights.size or not weights.ndim or not (weights >= 0).all():
+        raise DomainError(f"attention has weights of at least 0 along its last axis; got {shown(given)}.")
+    off = float(np.abs(weights.sum(axis=-1) - 1).max())
+    if not off < 1e-3:  # sums of weights in half precision are off by less
+        raise DomainError(
+            f"attention weights add up to 1 along the last axis; the sums are off by {off:.2g}."
+        )
+    return weights
+
+
+def _with_neighbours(
+    asked: Question, model: Model | None, attention: Float[Array, "... T"] | None = None
+) -> Question:
     forms = {**asked.declared.forms, "rank": neighbours.RANK}
-    if model is not None and model.L == 1:
-        forms["sensitivity"] = neighbours.sensitivity_form(model)
+    if attention is not None:
+        forms["sensitivity"] = neighbours.sensitivity_form(attention, where="where it was seen")
+    elif model is not None and model.L == 1:
+        forms["sensitivity"] = neighbours.model_sensitivity(model)
     return replace(asked, declared=replace(asked.declared, forms=forms))
 
 
@@ -188,40 +224,40 @@ def _status(name: str, form: Form, holds: bool) -> str:
     return "proxy" if not holds else "proved" if name == "parametric" else "proved by us"
 
 
-def _proxies(model: Model) -> Iterator[AtlasRow]:
-    """Yield rows of the proxies that depend neither on a resolution nor on a number of samples."""
+def _proxies(source: Model | Layer, T: int) -> Iterator[AtlasRow]:
+    """Yield rows of the proxies that depend neither on a resolution nor on a number of samples.
+
+    The spectral ones are for whole models alone.
+    """
     nothing = "no error bound: constants, m and eps are left out"
     norm = "(2,1) adds up the lengths of columns, the reading that gives their number for MiniLM"
     theirs = "Sakai and Imaizumi (arXiv 2605.07297)"
     order = "arXiv 2606.09731 (abstract): the order of the VC dimension"
-    for name, source, assumes, make in (
-        (
-            "spectrum",
-            f"{theirs}, the formula of their code",
-            "",
-            lambda: spectrum(model_spectra(model), model.d),
-        ),
-        (
-            "edelman",
-            f"{theirs}, their proxy for the paper's bound",
-            norm,
-            lambda: edelman(model_spectra(model)),
-        ),
-        ("vc", order, "the constant, which was not found, is 1", lambda: neighbours.vc_order(model)),
-    ):
+    vc = ("vc", order, "the constant, which was not found, is 1", lambda: neighbours.vc_order(source, T))
+    spectral: tuple[_Proxy, ...] = ()
+    if isinstance(source, Model):
+        model = source
+        spectral = (
+            ("spectrum", f"{theirs}, the formula of their code", "",
+             lambda: spectrum(model_spectra(model), model.d)),
+            ("edelman", f"{theirs}, their proxy for the paper's bound", norm,
+             lambda: edelman(model_spectra(model))),
+        )  # fmt: skip
+    for name, origin, assumes, make in (*spectral, vc):
         value, note = None, ""
         try:
             value = finite(make())
         except DomainError as refused:
             note = str(refused)
         yield AtlasRow(
-            form=name, status="proxy", bounds=nothing, source=source, assumes=assumes, value=value, note=note
+            form=name, status="proxy", bounds=nothing, source=origin, assumes=assumes, value=value, note=note
         )
 
 
-def _codes(model: Model, asked: Question) -> Iterator[AtlasRow]:
-    bits, fewer = neighbours.code_bits(model), neighbours.compressed_bits(model)
-    fixed = "architecture, encoding and threshold were fixed before the data were seen"
+def _codes(source: Model | Layer, asked: Question) -> Iterator[AtlasRow]:
+    bits, fewer = neighbours.code_bits(source), neighbours.compressed_bits(source)
+    beside = "architecture, encoding and threshold" if isinstance(source, Model) else "all but these heads"
+    fixed = f"{beside} were fixed before the data were seen"
     every = f"{bits} bits: every weight is a float64; {fixed}"
     yield _code_row("code", bits, asked, every, "finite class, docs/theory.md 6.5", log_covering=True)
     zlib = f"{fewer} bits: zlib's code of the weights; {fixed}"

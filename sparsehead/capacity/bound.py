@@ -272,16 +272,11 @@ def _declare(
     """Return the class described by the arguments of `bound`."""
     weights = model if model is None or isinstance(model, Attention) else weights_of(model)
     if isinstance(weights, Mapping | Attention):
-        if isinstance(weights, Attention):
-            name, found = layer or "", weights
-        else:
-            layers = attention_layers(weights, heads=heads, config=config_of(model))
-            name, found = _one_layer(layers, layer)
-        which = f"attention layer {name}" if head is None else f"head {head} of attention layer {name}"
+        which, found = attention_part(weights, config_of(model), heads=heads, layer=layer, head=head)
         note = f"the class: {which} alone, one query's output; its output bias is taken as fixed"
         beyond = found.outside
         return declare_layer(
-            found.layer if head is None else one_head(found.layer, head),
+            found.layer,
             T=T,
             lengths=norms or {},
             margin=1.0 if margin is None else margin,
@@ -303,6 +298,24 @@ def _declare(
     if T is not None and T != weights.T:
         raise DomainError(f"the model reads T={weights.T} bits, T={T} was asked for; leave T out.")
     return declare_model(weights, margin=margin, a_posteriori=a_posteriori is not False)
+
+
+def attention_part(
+    weights: Mapping[str, Any] | Attention,
+    config: Any,
+    *,
+    heads: int | None,
+    layer: str | None,
+    head: int | None,
+) -> tuple[str, Attention]:
+    """Return the layer of a network that the arguments of `bound` choose, or one head of it, and its name."""
+    if isinstance(weights, Attention):
+        name, found = layer or "", weights
+    else:
+        name, found = _one_layer(attention_layers(weights, heads=heads, config=config), layer)
+    if head is None:
+        return f"attention layer {name}", found
+    return f"head {head} of attention layer {name}", replace(found, layer=one_head(found.layer, head))
 
 
 def _one_layer(layers: Iterator[tuple[str, Attention]], layer: str | None) -> tuple[str, Attention]:

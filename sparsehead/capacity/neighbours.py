@@ -15,6 +15,7 @@ import numpy as np
 
 from .._base.log_math import LOG_ZERO, as_float, exp, ln
 from .._base.types import Array, Float
+from ..heads.block import Layer
 from ..heads.model import Model, arrays_of
 from .forms import FORMS, Charge, Form
 from .items import numeric_covering
@@ -67,8 +68,21 @@ def sensitivity(p: Float[Array, "... n"]) -> Float[Array, "..."]:
     return np.where(largest >= 0.5, 4 * largest * (1 - largest), 1.0)
 
 
-def sensitivity_form(model: Model, *, inputs: int = 256) -> Form:
-    """Return `minimum` with the largest sensitivity of the last layer's attention at [CLS] on some inputs.
+def sensitivity_form(attention: Float[Array, "... n"], *, where: str) -> Form:
+    """Return `minimum` with the largest sensitivity of these attention weights; `where` says where they occur."""
+    theta = float(sensitivity(attention).max())
+    return replace(
+        FORMS["minimum"],
+        description=f"as minimum, with sensitivity {theta:.4g} of softmax instead of 1",
+        log_softmax=ln(max(theta, 1e-300)),
+        proven=False,
+        source="after arXiv 2602.18849 (abstract), docs/theory.md 4.5",
+        assumes=f"no head of the class attends less sharply than this one {where} (theta = {theta:.4g})",
+    )
+
+
+def model_sensitivity(model: Model, *, inputs: int = 256) -> Form:
+    """Return `sensitivity_form` for the last layer's attention at [CLS] on some inputs.
 
     These are the all-zero and the all-one input, and random ones. The other layers keep the constant 1, so the form is
     for models of one layer.
@@ -76,33 +90,28 @@ def sensitivity_form(model: Model, *, inputs: int = 256) -> Form:
     inputs = max(2, min(inputs, 2**24 // model.T))  # 128 MB of weights for each head
     bits = np.random.default_rng(0).integers(0, 2, size=(inputs, model.T))
     bits[0], bits[1] = 0, 1
-    theta = float(sensitivity(model.attention(bits)).max())
-    return replace(
-        FORMS["minimum"],
-        description=f"as minimum, with sensitivity {theta:.4g} of softmax instead of 1",
-        log_softmax=ln(max(theta, 1e-300)),
-        proven=False,
-        source="after arXiv 2602.18849 (abstract), docs/theory.md 4.5",
-        assumes=f"no head of the class attends less sharply than this one on {inputs} inputs (theta = {theta:.4g})",
-    )
+    return sensitivity_form(model.attention(bits), where=f"on {inputs} inputs")
 
 
-def weights_in(model: Model) -> list[Float[Array, "..."]]:
-    """Return the arrays that training chose: all but those of a fixed encoding."""
-    fixed = model.encoding.kind != "trainable"
-    return [array for name, array in arrays_of(model) if not (fixed and name.startswith("encoding"))] + [
-        np.array([model.bias])
+def weights_in(source: Model | Layer) -> list[Float[Array, "..."]]:
+    """Return the arrays that training chose: all of a layer; of a model all but those of a fixed encoding."""
+    arrays = list(arrays_of(source))
+    if isinstance(source, Layer):
+        return [array for _, array in arrays]
+    fixed = source.encoding.kind != "trainable"
+    return [array for name, array in arrays if not (fixed and name.startswith("encoding"))] + [
+        np.array([source.bias])
     ]
 
 
-def code_bits(model: Model) -> int:
+def code_bits(source: Model | Layer) -> int:
     """Return the number of bits of the weights, 64 for each of them."""
-    return 64 * sum(array.size for array in weights_in(model))
+    return 64 * sum(array.size for array in weights_in(source))
 
 
-def compressed_bits(model: Model) -> int:
+def compressed_bits(source: Model | Layer) -> int:
     """Return the number of bits of the weights compressed by zlib, plus that of their length in Elias' gamma code."""
-    raw = b"".join(np.ascontiguousarray(array, dtype="<f8").tobytes() for array in weights_in(model))
+    raw = b"".join(np.ascontiguousarray(array, dtype="<f8").tobytes() for array in weights_in(source))
     length = len(zlib.compress(raw, 9))
     return 8 * length + 2 * (length.bit_length() - 1) + 1
 
@@ -117,7 +126,7 @@ def code_realizable(nats: float, *, m: int, delta: float) -> float:
     return -math.expm1(-(nats - math.log(delta)) / m)
 
 
-def vc_order(model: Model) -> float:
-    """Return L W ln(T W) for a model with L layers and W weights."""
-    W = sum(array.size for array in weights_in(model))
-    return model.L * W * math.log(model.T * W)
+def vc_order(source: Model | Layer, T: int) -> float:
+    """Return L W ln(T W) for a model with L layers, or for one layer, with W weights on T tokens."""
+    W = sum(array.size for array in weights_in(source))
+    return (source.L if isinstance(source, Model) else 1) * W * math.log(T * W)

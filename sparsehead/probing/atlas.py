@@ -19,14 +19,25 @@ from .load import Source
 
 
 def head_atlas(
-    source: Source, layer: int, head: int | None, *, T: int, m: int, radius: float, form: str | None = None
+    source: Source,
+    layer: int,
+    head: int | None,
+    *,
+    T: int,
+    m: int,
+    radius: float,
+    seen: Float[Array, "... T"] | None = None,
 ) -> Atlas:
-    """Return the atlas of an attention layer, or of one of its heads, on sequences of T tokens of norm up to radius."""
+    """Return the atlas of an attention layer, or of one of its heads, on sequences of T tokens of norm up to radius.
+
+    Args:
+        seen: attention weights that occur, for form sensitivity; None leaves that form out.
+    """
     weights = source.weights[layer]
     found = weights.as_layer()
     alone = found if head is None else one_head(found, head)
     attention = Attention(alone, weights.positions, (), weights.outside)
-    return atlas(attention, m=m, T=T, norms={"BX": radius}, form=form)
+    return atlas(attention, m=m, T=T, norms={"BX": radius}, attention=seen)
 
 
 def network_proxies(source: Source) -> dict[str, float]:

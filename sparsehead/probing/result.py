@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._base.display import Card, WithChart
 from .._base.errors import DomainError
 from .._base.files import write_whole
@@ -106,13 +108,26 @@ class Probe(Plain, WithChart):
         return self._again().attention([(layer, head)], sequence)[layer, head]
 
     def atlas(self, layer: int, head: int | None = None) -> Atlas:
-        """Return every form of the bound, side by side, for one head or for a whole attention layer (see `atlas`)."""
+        """Return every form of the bound, side by side, for one head or for a whole attention layer (see `atlas`).
+
+        Form sensitivity takes the attention on the first sequence, at all of its positions.
+        """
         if not 0 <= layer < len(self.layer_bounds):
             known = f"0 to {self.layers - 1}" if self.layer_bounds else "none: bounds were left out"
             raise DomainError(f"layers with bounds are {known}; got {layer}.")
-        known_bound = self.layer_bounds[layer]
+        known_bound, measured = self.layer_bounds[layer], self._again()
+        seen = None
+        if measured.inputs is not None:
+            heads = range(measured.source.weights[layer].H) if head is None else (head,)
+            seen = np.stack(list(measured.attention([(layer, h) for h in heads], 0).values()))
         return head_atlas(
-            self._again().source, layer, head, T=known_bound.T, m=known_bound.m, radius=known_bound.radius
+            measured.source,
+            layer,
+            head,
+            T=known_bound.T,
+            m=known_bound.m,
+            radius=known_bound.radius,
+            seen=seen,
         )
 
     def proxies(self) -> dict[str, float]:

@@ -148,7 +148,7 @@ def test_sensitivity_is_the_largest_movement_of_softmax():
 
 def test_a_head_that_attends_to_one_position_has_a_smaller_sensitivity():
     model = sh.build("x3", T=8)
-    form = neighbours.sensitivity_form(model)
+    form = neighbours.model_sensitivity(model)
     bits = np.array(list(itertools.product((0, 1), repeat=8)))
     largest = model.attention(bits).max(axis=-1).min()
     assert math.exp(form.log_softmax) == pytest.approx(4 * largest * (1 - largest)) and not form.proven
@@ -158,7 +158,7 @@ def test_a_head_that_attends_to_one_position_has_a_smaller_sensitivity():
 def test_the_sensitivity_of_a_model_is_the_largest_that_occurs():
     model = transformer(L=1, H=1, scale=1.5)
     each = neighbours.sensitivity(model.attention(np.array(list(itertools.product((0, 1), repeat=6)))))[:, 0]
-    theta = math.exp(neighbours.sensitivity_form(model).log_softmax)
+    theta = math.exp(neighbours.model_sensitivity(model).log_softmax)
     assert each.min() < 0.7 * each.max() and max(each[0], each[-1]) <= theta * (1 + 1e-12)
     assert theta == pytest.approx(each.max(), rel=0.05)  # 256 draws need not meet all 64 inputs
 
@@ -317,7 +317,7 @@ def columns(W):
 def test_the_order_of_the_vc_dimension():
     model = transformer(L=2)
     W = neighbours.code_bits(model) / 64
-    assert neighbours.vc_order(model) == pytest.approx(2 * W * math.log(6 * W))
+    assert neighbours.vc_order(model, 6) == pytest.approx(2 * W * math.log(6 * W))
 
 
 def test_proxies_refuse_layers_that_they_are_not_for():
@@ -443,7 +443,28 @@ def test_a_head_of_another_network_by_its_weights():
     weights = {"in_proj_weight": rng.normal(size=(24, 8)), "out_proj.weight": rng.normal(size=(8, 8))}
     asked: dict[str, Any] = {"heads": 2, "head": 1, "norms": {"BX": 3.0}, "T": 16}
     found = sh.atlas(weights, m=1000, **asked)
-    assert [row.form for row in found.rows] == [*FORMS, "rank"]
+    assert [row.form for row in found.rows] == [*FORMS, "rank", "vc", "code", "compression"]
     direct = sh.bound(weights, m=1000, form=neighbours.RANK, **asked)
-    assert found.rows[-1].log_covering == direct.log_covering < direct.forms["parametric"]
+    rows = {row.form: row for row in found.rows}
+    one = 4 * 4 * 8  # queries, keys, values and outputs of width 4 in d = 8
+    assert rows["code"].log_covering == pytest.approx(64 * one * math.log(2))
+    assert "all but these heads" in rows["code"].assumes
+    assert rows["vc"].value == pytest.approx(one * math.log(16 * one))
+    assert rows["rank"].log_covering == direct.log_covering < direct.forms["parametric"]
     assert {point.axis for point in found.growth} == {"m", "T"}
+
+
+def test_attention_that_was_seen_gives_the_sensitivity_of_a_head():
+    rng = stream(6, "foreign")
+    weights = {"in_proj_weight": rng.normal(size=(24, 8)), "out_proj.weight": rng.normal(size=(8, 8))}
+    asked: dict[str, Any] = {"heads": 2, "head": 1, "norms": {"BX": 3.0}, "T": 16, "m": 1000}
+    seen = np.array([[0.95, 0.05, 0.0], [0.02, 0.9, 0.08]])
+    rows = {row.form: row for row in sh.atlas(weights, attention=seen, **asked).rows}
+    form = replace(FORMS["minimum"], log_softmax=math.log(4 * 0.9 * 0.1), proven=False)
+    assert rows["sensitivity"].log_covering == sh.bound(weights, form=form, **asked).log_covering
+    assert rows["sensitivity"].log_covering < rows["minimum"].log_covering
+    assert rows["sensitivity"].status == "proxy" and "0.36" in rows["sensitivity"].assumes
+    wrongs: tuple[Any, ...] = ([[0.5, 0.6]], [[1.5, -0.5]], [], 1.0, [[math.nan, 1.0]])
+    for wrong in wrongs:
+        with pytest.raises(DomainError, match="attention"):
+            sh.atlas(weights, attention=wrong, **asked)

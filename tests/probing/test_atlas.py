@@ -10,6 +10,7 @@ from torch import nn
 import sparsehead as sh
 from sparsehead._base.errors import DomainError
 from sparsehead.capacity import spectra
+from sparsehead.capacity.neighbours import sensitivity
 from sparsehead.cli.app import main
 from sparsehead.probing.atlas import network_proxies, network_spectra
 from sparsehead.probing.load import source_of
@@ -87,6 +88,11 @@ def test_the_atlas_of_a_layer_or_head_has_the_bound_of_the_probe(tiny):
         assert (atlas.T, atlas.m) == (bound.T, bound.m)
         assert {point.axis for point in atlas.growth} == {"m", "T"}
         assert atlas.smallest.proved
+        assert {row.form for row in atlas.rows} >= {"sensitivity", "vc", "code", "compression"}
+    sharpest = {h: sensitivity(found.attention(1, h)).max() for h in range(4)}
+    for head, theta in ((2, sharpest[2]), (None, max(sharpest.values()))):
+        assumes = next(row.assumes for row in found.atlas(1, head).rows if row.form == "sensitivity")
+        assert f"theta = {theta:.4g}" in assumes
     with pytest.raises(DomainError, match="0 to 1"):
         found.atlas(2)
     with pytest.raises(DomainError, match="left out"):
