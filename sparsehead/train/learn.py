@@ -20,9 +20,9 @@ from .data_run import TableRun
 from .footprint import require_trial
 from .from_data import TableKeywords, learn_table
 from .keywords import Settings
-from .learners.at_once import fit_at_once
 from .learners.guard import trial_of
 from .learners.own import LearnerLike, require_learner, with_learner
+from .loop import fit_at_once
 from .outcome import Outcome, Run, TrialProgress
 from .spec import LEARNERS, SETTINGS, TrainSpec, task_of, task_settings
 from .spec import preset as preset_spec

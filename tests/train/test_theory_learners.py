@@ -16,11 +16,10 @@ from sparsehead._base.rng import stream
 from sparsehead.cli.app import main
 from sparsehead.functions import FAMILIES, assignments, conjunction, disjunction, parse
 from sparsehead.functions.task import Task
-from sparsehead.train.learners.at_once import fit_at_once
 from sparsehead.train.learners.lp import relaxed
 from sparsehead.train.learners.named import NamedFunction, NamedSet
 from sparsehead.train.learners.packed import counts, packed
-from sparsehead.train.loop import run_trials
+from sparsehead.train.loop import fit_at_once, run_trials
 from sparsehead.train.spec import LEARNERS, preset, task_of
 
 THEORY = ("comp", "dd", "scomp", "greedy", "one-step", "lp")

@@ -1,4 +1,4 @@
-"""Turn a training set of a conjunction or a disjunction into group tests.
+"""Learners of group testing (COMP, DD, SCOMP): a training set of a conjunction or a disjunction as tests.
 
 Group testing looks for s defective items among T by tests of many items at once; a test is positive iff it contains a
 defective item. Here items are positions, defective ones are relevant, and a sample is a test:
@@ -10,7 +10,7 @@ The learners know the kind, s, the probability of a one and the rate of label no
 They return a set of positions.
 
 Source: M. Aldridge, O. Johnson, J. Scarlett, Group Testing: An Information Theory Perspective (2019), for the learners
-without noise; each file names the source of its noisy form.
+without noise; each learner names the source of its noisy form.
 """
 
 import math
@@ -21,9 +21,10 @@ import numpy as np
 
 from ..._base.errors import DomainError
 from ..._base.types import Array, Bool, Int, Shaped
-from ...functions import kind
+from ...functions import Predict, kind
 from ...functions.task import Sample
 from ..spec import TrainSpec, task_of
+from .learner import Learner
 from .named import NamedSet
 from .packed import counts, packed
 
@@ -120,3 +121,61 @@ def most_often(count: Int[Array, " n"], s: int) -> Int[Array, " k"]:
 def tests_memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     """Estimate the peak bytes: the bits as drawn, as tests and packed, and a few numbers for each position."""
     return 100e6 + 4.0 * m * T + 100.0 * T
+
+
+def fit_comp(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
+    """COMP (combinatorial orthogonal matching pursuit): return every position that no negative test excludes.
+
+    For a conjunction these are the positions that are 1 in all positive samples (Valiant 1984; in group testing Kautz
+    and Singleton 1964, Chan, Che, Jaggi and Saligrama 2011). Without noise the answer has s positions or more. With
+    label noise `GroupTests.possible` uses a threshold like that of Chan et al.
+
+    Paper: and-end-to-end
+    """
+    tests = group_tests(spec, sample)
+    return tests.answer(tests.possible())
+
+
+COMP = Learner(fit=fit_comp, repeats=False, as_drawn=True, memory=tests_memory)
+
+
+def fit_dd(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
+    """DD (definite defectives): return each of COMP's positions that is the only one of these in some positive test.
+
+    Aldridge, Baldassini and Johnson 2014. Without noise all of them are relevant, but there may be fewer than s. With
+    label noise (Scarlett and Johnson 2020, "a (near-)definite defectives approach") one such test proves nothing. In
+    place of their second threshold, return the s positions with the most such tests.
+    """
+    tests = group_tests(spec, sample)
+    possible = tests.possible()
+    alone = definite(tests.explained_by(possible))
+    return tests.answer(possible[most_often(alone, tests.s) if tests.noise else np.flatnonzero(alone)])
+
+
+DD = Learner(fit=fit_dd, repeats=False, as_drawn=True, memory=tests_memory)
+
+
+def fit_scomp(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
+    """SCOMP (sequential COMP): start with DD's positions; add the COMP position that explains most further tests.
+
+    A positive test is explained if it contains a chosen position (Aldridge, Baldassini and Johnson 2014; Chvatal's
+    greedy set cover, 1979). Without noise, stop when all positive tests are explained, with s positions or not. With
+    label noise DD's positions are uncertain: start empty and stop at s positions. This is our choice; no noisy form is
+    established.
+    """
+    tests = group_tests(spec, sample)
+    possible = tests.possible()
+    explained = tests.explained_by(possible)
+    chosen = [] if tests.noise else np.flatnonzero(definite(explained)).tolist()
+    left = explained[~explained[:, chosen].any(axis=1)]
+    while len(left) and possible.size and not (tests.noise and len(chosen) == tests.s):
+        gains = left.sum(axis=0, dtype=np.int64)
+        best = int(gains.argmax())
+        if not gains[best]:
+            break
+        chosen.append(best)
+        left = left[left[:, best] == 0]
+    return tests.answer(possible[chosen])
+
+
+SCOMP = Learner(fit=fit_scomp, repeats=False, as_drawn=True, memory=tests_memory)

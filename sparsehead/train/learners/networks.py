@@ -19,11 +19,13 @@ from ...functions.task import Sample
 from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..data import FreshBatches
+from ..footprint import lstm_bytes, plain_bytes
 from ..spec import TrainSpec
 from ..transformer.engine import NamedEngine, StepEngine
 from ..transformer.forward import losses
 from ..transformer.torch_engine import Part, optimiser_of, torch_origin, update
 from .guard import own_code
+from .learner import Learner
 
 Make = Callable[[int], nn.Module]
 
@@ -166,3 +168,43 @@ def _made(make: Make, T: int) -> nn.Module:
     if not isinstance(network, nn.Module):
         raise LearnerError(f"it makes {shown(network)} instead of a torch.nn.Module")
     return network
+
+
+class Perceptron(nn.Module):
+    """Two hidden ReLU layers of 256 units on signs 1 - 2 b."""
+
+    def __init__(self, T: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Linear(T, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 1)
+        )
+
+    def forward(self, bits: Tensor) -> Tensor:
+        """Margins (m,) of bits (m, T)."""
+        margins: Tensor = self.body(1 - 2 * bits)[:, 0]
+        return margins
+
+
+def perceptron_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
+    return plain_bytes(spec, T, m, dtype, weights=float(256) * T)
+
+
+MLP = Learner(engine=Network(Perceptron), memory=perceptron_bytes)
+
+
+class Lstm(nn.Module):
+    """An LSTM with 64 units that reads the bits from left to right; the margin is linear in the last state."""
+
+    def __init__(self, T: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(2, 64)
+        self.body = nn.LSTM(64, 64, batch_first=True)
+        self.head = nn.Linear(64, 1)
+
+    def forward(self, bits: Tensor) -> Tensor:
+        """Margins (m,) of bits (m, T)."""
+        margins: Tensor = self.head(self.body(self.embed(bits.long()))[0][:, -1])[:, 0]
+        return margins
+
+
+LSTM = Learner(engine=Network(Lstm), memory=lstm_bytes)
