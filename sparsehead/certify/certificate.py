@@ -114,7 +114,7 @@ class Certificate(WithCard):
                 else f"computes f {mostly}"
             )
         if not self.correct:
-            wrong = f"wrong on {clipped(spell_bits(self.counterexample), 120)}"  # type: ignore[arg-type]
+            wrong = self._refuted()
             return wrong if mostly is None else f"computes f {mostly}; {wrong}"
         return (
             f"{'exact' if self.exact else 'correct'} on all inputs, |output - f| <= {self.max_error:.2g} of which "
@@ -128,6 +128,16 @@ class Certificate(WithCard):
             return None
         p = f"p = {self.p:.4g}" if isinstance(self.p, float) else "p by position"
         return f"on all but {rounded_up(self.share)} of inputs ({p}), proved"
+
+    def _refuted(self) -> str:
+        """Name the counterexample, and f's value there with the bits that f reads."""
+        assert self.counterexample is not None
+        wrong = f"wrong on {clipped(spell_bits(self.counterexample), 120)}"
+        if self.subject is None:
+            return wrong
+        f = self.subject[1]
+        read = ", ".join(f"x{t} = {int(self.counterexample[t])}" for t in f.support)
+        return f"{wrong}: f is {int(f(self.counterexample))} there" + (f" ({read})" if read else "")
 
     def __repr__(self) -> str:
         means = f" ({EXACT_MEANS})" if self.exact else ""

@@ -57,7 +57,7 @@ class WrittenModel:
         if proof.correct is None:
             return "undecided: neither a proof nor a counterexample was found"
         if not proof.correct:
-            return f"does NOT compute it: wrong on {proof.to_dict()['counterexample']}"
+            return f"does NOT compute it: {proof.verdict}"
         gap = "" if proof.gap is None or not math.isfinite(proof.gap) else f", gap {proof.gap:.4g}"
         return (
             f"{'exact' if proof.exact else 'correct'} on all 2^{self.function.T} inputs: error at most "

@@ -71,20 +71,22 @@ def show(console: Console, record: WrittenModel, written: str | None) -> None:
 
         console.print(f"({EXACT_MEANS})", markup=False, soft_wrap=True)
     if f.s:
-        console.print(attention_table(record.attention))
+        console.print(attention_table(record.attention, f.support))
     console.print(norms_table(record.norms))
     if written is not None:
         console.print(f"written to {written}", markup=False)
 
 
-def attention_table(samples: tuple[AttentionSample, ...]) -> Table:
+def attention_table(samples: tuple[AttentionSample, ...], support: tuple[int, ...]) -> Table:
     """Return a table with one row per input and head: attention on the relevant bits and elsewhere."""
-    table = Table("relevant bits", "output", "attention on them", "elsewhere", box=None, pad_edge=False)
+    named = " ".join(f"x{t}" for t in support) if len(support) <= 4 else "relevant bits"
+    table = Table(named, "output", "attention on them", "elsewhere", box=None, pad_edge=False)
     for sample in samples:
         bits = "".join(str(b) for b in sample.relevant_bits)
         for h, (head, elsewhere) in enumerate(zip(sample.weights, sample.elsewhere, strict=True)):
             listed = " ".join(f"{w:.3f}" for w in head[:8]) + (" .." if len(head) > 8 else "")
-            first = (bits, f"{sample.output:.6f}") if h == 0 else ("", "")
+            # + 0.0 makes 0.0 of -0.0
+            first = (bits, f"{round(sample.output, 6) + 0.0:.6f}") if h == 0 else ("", "")
             table.add_row(*first, listed, f"{elsewhere:.4f}")
     return table
 

@@ -65,6 +65,12 @@ function useUpload(file, { m, delta, form }) {
   return answer;
 }
 
+/** A gap, in words where it says nothing. */
+const gap = (x) => (x < 1 ? num(x) : "vacuous");
+
+/** How many times m samples bring the gap of a form below 1. */
+const factor = (data, name) => (data.factors[name] === null ? ">1e300" : num(data.factors[name], 3));
+
 const NO_FLOOR = { row: null, error: "" };
 
 /** { row, error }: the information floor, or why there is none; both empty while it is computed. */
@@ -90,7 +96,7 @@ function Result({ data, busy, floor, s, onS, chart }) {
       <div class="stats">
         <${Stat} label="samples needed" value=${num(data.samples_needed)} note=${`for a gap of ${num(data.accuracy)}`} />
         <${Stat} label="if training errs nowhere" value=${num(data.realizable_samples)} note="samples, realisable case" />
-        <${Stat} label=${`gap at m = ${num(data.m)}`} value=${num(data.gap)} tone=${data.vacuous ? "" : "good"} />
+        <${Stat} label=${`gap at m = ${num(data.m)}`} value=${gap(data.gap)} note=${data.vacuous ? `below 1 at ${factor(data, data.form)} times m` : ""} tone=${data.vacuous ? "" : "good"} />
         <${Stat} label="ln N" value=${num(data.log_covering)} note=${`at ε = ${num(data.eps)}`} />
       </div>
       <h3>Where the capacity comes from</h3>
@@ -108,7 +114,8 @@ function Result({ data, busy, floor, s, onS, chart }) {
       <//>
       <${Card} title="Every form">
         <table><thead><tr><th scope="col">form</th><th scope="col">ln N</th><th scope="col">gap</th><th scope="col">below 1 at</th></tr></thead>
-          <tbody>${Object.keys(data.forms).map((name) => html`<tr key=${name}><td>${name === data.form ? html`<b>${name}</b>` : name}</td><td>${num(data.forms[name])}</td><td>${num(data.gaps[name])}</td><td>${name in data.factors ? `${data.factors[name] === null ? ">1e300" : num(data.factors[name], 3)} m` : "–"}</td></tr>`)}</tbody></table>
+          <tbody>${Object.keys(data.forms).map((name) => html`<tr key=${name}><td>${name === data.form ? html`<b>${name}</b>` : name}</td><td>${num(data.forms[name])}</td><td>${gap(data.gaps[name])}</td><td>${name in data.factors ? `${factor(data, name)} × m` : ""}</td></tr>`)}</tbody></table>
+        <p class="hint">A gap of 1 or more says nothing about the error: the bound is vacuous, and the last column says how many times more samples it needs.</p>
       <//>
     </div>
     <${Card} title="It assumes"><ul class="plain">${[...data.assumptions, ...data.notes].map((text) => html`<li key=${text}>${text}</li>`)}</ul><//>

@@ -185,13 +185,15 @@ function Weights({ data }) {
   <//>`;
 }
 
+const known = (x) => (x === null || x === undefined ? "" : num(x));
+
 function Norms({ norms }) {
   const columns = [["frobenius", "Frobenius"], ["spectral", "spectral"], ["n21", "(2,1)"], ["n21_T", "(2,1) of Wᵀ"], ["n11", "(1,1)"]];
   return html`<${Card} title="Norms"><div class="scroll" tabindex="0" role="group" aria-label="table"><table>
     <thead><tr><th scope="col">matrix</th>${columns.map(([, name]) => html`<th scope="col">${name}</th>`)}<th scope="col">predicted F</th><th scope="col">paper F</th></tr></thead>
     <tbody>${Object.entries(norms.heads[0]).map(([name, of]) => html`<tr key=${name}><td><code>${name}</code></td>${columns.map(([key]) => html`<td>${num(of[key])}</td>`)}
-      <td>${name === "W_QK" ? num(norms.predicted?.frobenius) : "–"}</td><td>${num(norms.paper?.[name])}</td></tr>`)}</tbody>
-  </table></div><//>`;
+      <td>${name === "W_QK" ? known(norms.predicted?.frobenius) : ""}</td><td>${known(norms.paper?.[name])}</td></tr>`)}</tbody>
+  </table></div><p class="hint">F: Frobenius norm. Predicted: by the formula of this construction, for W_QK only. Paper: of the paper's weights for the same function, where it gives some.</p><//>`;
 }
 
 function Figure({ asked }) {

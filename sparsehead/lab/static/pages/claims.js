@@ -39,7 +39,7 @@ export default function Claims() {
   const checkable = shown.filter((claim) => claim.has_check).map((claim) => claim.label);
   return html`
     <${Intro} title="Claims" claim="tf-head">
-      Every statement of the paper and of the lecture notes, in our words, with the check that recomputes it.
+      Every statement of the paper and of the lecture notes, in our words, with the check that recomputes it; and ours, errata, and statements of papers that cite it.
       Press a button and the verdict is found while you wait; this version's verdicts stay beside the store.
     <//>
     <${Card} className="bar">

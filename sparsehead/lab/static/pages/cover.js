@@ -79,7 +79,7 @@ function Verdict({ data }) {
       ${data.upper === 1 && data.exact ? " ball is" : " balls are"} enough and fewer are not${data.exact ? "" : " known to be: a bracket, not settled in time"}</p>
     <div class="stats">
       <${Stat} label="packing at 2ε" value=${num(data.packing)} note="a lower bound" />
-      ${!alone && html`<${Stat} label="linear relaxation" value=${num(data.lp)} note="a lower bound" />`}
+      ${!alone && html`<${Stat} label="linear relaxation" value=${data.lp === null ? (data.exact ? "not needed" : "not found") : num(data.lp)} note=${data.lp === null ? "" : "a lower bound"} />`}
       <${Stat} label="greedy" value=${num(data.greedy)} note="an upper bound" />
       <${Stat} label="points" value=${num(data.points)} />
     </div>`;

@@ -105,6 +105,7 @@ function Table({ data }) {
     <div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">T</th><th scope="col">m₈₀</th><th scope="col">95 % interval</th><th scope="col">trials</th><th scope="col">floor</th><th scope="col" class="words">note</th></tr></thead>
       <tbody>${data.thresholds.map((row) => html`<tr key=${row.T}><td>${num(row.T)}</td><td><b>${num(row.m80, 3)}</b></td><td>${num(row.low, 3)} to ${num(row.high, 3)}</td><td>${row.trials}</td>
         <td>${num(floor.get(row.T)?.m)}</td><td class="words soft">${row.note}</td></tr>`)}</tbody></table></div>
+    ${data.thresholds.some((row) => row.low === null || row.high === null) && html`<p class="hint">–: the trials leave this end open.</p>`}
     ${Object.entries(data.fits).length > 0 && html`<h3>Laws fitted to all trials</h3><div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr><th scope="col">law</th><th scope="col">b between</th><th scope="col">AIC above the best</th></tr></thead>
       <tbody>${Object.entries(data.fits).map(([name, fit]) => html`<tr key=${name}><td>${formula[name](fit.params.a, fit.params.b)}</td><td>${(fit.intervals.b || []).map((x) => num(x, 3)).join(" and ")}</td><td>${num(fit.delta_aic, 3)}</td></tr>`)}</tbody></table></div>`}
     ${data.note && html`<p class="hint">${data.note}</p>`}

@@ -73,7 +73,7 @@ export default function Learn() {
       <div class="stack">
         ${state.job && html`<${Card}><${JobLine} job=${live.job} lost=${live.lost} onChange=${() => setTurn((n) => n + 1)}>${where(live)}<//><//>`}
         ${run && html`<${Card}><${Busy} busy=${stored.busy} /><${Problem}>${stored.error}<//>
-          <p>${stored.data ? html`A stored run: <code>${stored.data.function}</code>, T = ${num(stored.data.T)}, m = ${num(stored.data.m)}, seed ${stored.data.seed}.` : "Reading a stored run."}
+          <p>${stored.data ? html`A stored run: <code>${stored.data.function}</code>, T = ${num(stored.data.T)}, m = ${num(stored.data.m)}, seed ${stored.data.seed}. ` : "Reading a stored run. "}
             Press <b>Train</b> for one of your own.</p><//>`}
         ${live.result ? html`<${Outcome} result=${live.result} trainOn=${trainOn} />` : null}
         ${(state.job || live.result) && html`<${Watch} key=${state.job || run} live=${live} />`}

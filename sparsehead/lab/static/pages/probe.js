@@ -20,7 +20,7 @@ export default function Probe() {
   const live = useJob(file ? "" : state.job, turn);
   const upload = useUpload(file, state);
   const runs = useRuns();
-  const run = file || state.job || models === null || (models.length > 0 && !state.run) ? "" : state.run || runs?.first || "";
+  const run = file || state.job ? "" : state.run || runs?.first || "";
   const stored = useRun(run, `/heads?s=${state.s}`);
   useEffect(() => { get("/api/probe").then((found) => setModels(found.models), (e) => setProblem(e.message)); }, []);
   const model = [state.model, live.job?.request.model, models?.[0]].find((name) => models?.includes(name)) || "";
@@ -61,6 +61,7 @@ export default function Probe() {
         ${state.job && !file && html`<${Card}><${JobLine} job=${live.job} lost=${live.lost} onChange=${() => setTurn((n) => n + 1)}>${where(live.job)}<//><//>`}
         ${file && upload.busy && html`<${Card}><${Busy} busy=${true} text="measuring" /><p>Measuring the heads of ${file.name}.</p><//>`}
         ${stored.busy && html`<${Card}><${Busy} busy=${true} text="measuring" /><p>Measuring the head of a stored run.</p><//>`}
+        ${data && run && models?.length > 0 && html`<${Card}><p>The head of a stored run of Learn, until you press <b>Measure</b> or drop a file.</p><//>`}
         ${data && html`<${Found} data=${data} head=${state.head} all=${state.all} set=${set} />`}
         ${!data && !state.job && !file && !stored.busy && html`<${Card}><p>${models?.length ? html`Press <b>Measure</b>, or drop a file.` : "Drop a file, such as one that Build saved."}</p><//>`}
       </div>
