@@ -1,4 +1,5 @@
-"""Attributes that the theme leaves out of its pages: levels of the captions in the sidebar, names of the two asides."""
+"""What the theme leaves out of its pages: levels of the captions in the sidebar, names of the two asides, the search
+page's heading."""
 
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from sphinx.application import Sphinx
 ATTRIBUTES = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<div id="search-results">': '<h1 class="search-title">Search</h1><div id="search-results">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
 }
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from .._base.arguments import shown
 from .._base.errors import DomainError
 from .._base.fields import setting
+from ..datasets.dataset import cuts_of
 from ..heads.model_file import save
 from .output import check_model_file, emit, emit_on_failure
 from .training import TrainingDisplay
@@ -52,19 +53,7 @@ class FromTable:
 
     def cuts(self) -> dict[str, float]:
         """Return column -> threshold; the column's name may contain "="."""
-        found: dict[str, float] = {}
-        for text in self.threshold or ():
-            name, _, cut = text.rpartition("=")
-            try:
-                number = float(cut)
-            except ValueError:
-                number = float("nan")
-            if not name or number != number:
-                raise DomainError(f"--threshold takes COLUMN=CUT, such as age=40; got {shown(text)}.")
-            if name in found:
-                raise DomainError(f"--threshold gives column {shown(name)} two cuts; a column takes one.")
-            found[name] = number
-        return found
+        return cuts_of(self.threshold or ())
 
 
 def learn_from_table(

@@ -44,11 +44,22 @@ def is_bits(column: Column) -> bool:
     return column.is_numeric and bool(np.isin(column.values, (0, 1)).all())
 
 
+def kind_of(column: Column) -> str:
+    """Return "bits", "numbers" or "categories": what the values are.
+
+    >>> kind_of(Column("a", np.array([0.0, 1.0]))), kind_of(Column("b", np.array([0.5, 1.0])))
+    ('bits', 'numbers')
+    """
+    if is_bits(column):
+        return "bits"
+    return "numbers" if column.is_numeric else "categories"
+
+
 def labels_of(column: Column, *, positive: str | None) -> Bits:
     """Return the labels: the column itself if it holds bits, or 1 where the value is `positive`."""
     check_complete(column)
     if positive is not None:
-        values = _spelled(column)
+        values = spelled_values(column)
         if positive not in values:
             raise DomainError(
                 f"the label {shown(column.name)} is never {shown(positive)}; it has values such as {_some(column)}."
@@ -82,7 +93,7 @@ def check_complete(column: Column) -> None:
 
 
 def _one_bit_each(column: Column) -> dict[str, Bits]:
-    values = _spelled(column)
+    values = spelled_values(column)
     found = sorted(set(values))
     most = 50  # in one column; each becomes a column of bits
     if len(found) > most:
@@ -99,7 +110,8 @@ def _one_bit_each(column: Column) -> dict[str, Bits]:
     return {f"{column.name}={value}": (every == value).astype(np.uint8) for value in kept}
 
 
-def _spelled(column: Column) -> list[str]:
+def spelled_values(column: Column) -> list[str]:
+    """Return the values as texts; `positive` and the bits of categories are named by these."""
     return [f"{value:g}" if column.is_numeric else str(value) for value in column.values.tolist()]
 
 

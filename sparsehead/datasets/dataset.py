@@ -1,7 +1,7 @@
 """`dataset`: convert a user's table to bits, labels and names."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -125,6 +125,27 @@ def dataset(
     labels = labels_of(label, positive=None if positive is None else str(positive))
     bits = _all_bits(columns, _cuts(threshold, columns), _named("onehot", onehot, columns))
     return Dataset(np.stack(list(bits.values()), axis=1), labels, tuple(bits), label.name)
+
+
+def cuts_of(texts: Iterable[str]) -> dict[str, float]:
+    """Return column -> threshold for texts such as "age=40"; a column's name may contain "=".
+
+    >>> cuts_of(["age=40", "a=b=1.5"])
+    {'age': 40.0, 'a=b': 1.5}
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, cut = text.rpartition("=")
+        try:
+            number = float(cut)
+        except ValueError:
+            number = float("nan")
+        if not name or number != number:
+            raise DomainError(f"--threshold takes COLUMN=CUT, such as age=40; got {shown(text)}.")
+        if name in found:
+            raise DomainError(f"--threshold gives column {shown(name)} two cuts; a column takes one.")
+        found[name] = number
+    return found
 
 
 def _take_label(columns: dict[str, Column], y: Any) -> Column:

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from .. import __version__
 from . import answers
-from .endpoints import bound, build, cover, jobs, law, learn, probe, read
+from .endpoints import bound, build, cover, data, jobs, law, learn, probe, read
 from .extension import extensions
 from .jobs import Jobs
 from .pages import PAGES, Asset, assets
@@ -77,7 +77,7 @@ def make_api(settings: Settings) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     answers.install(app)
-    for page in (learn, build, law, bound, cover, read, probe, jobs):
+    for page in (learn, data, build, law, bound, cover, read, probe, jobs):
         app.include_router(page.router)
     for found in extensions():
         for router in found.routers:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "check", "claims")
+PAGES = ("learn", "data", "build", "law", "bound", "cover", "read", "probe", "check", "claims")
 
 
 @dataclass(frozen=True)

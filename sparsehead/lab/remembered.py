@@ -40,7 +40,8 @@ class Remembered:
     # Requests to these are functions of their query and body: no job, no store, no clock.
     pure = frozenset(
         ("/api/build", "/api/build/model", "/api/build/certificate", "/api/build/chart", "/api/build/picture",
-         "/api/bound", "/api/bound/chart", "/api/floor", "/api/cover", "/api/cover/picture", "/api/read/built")
+         "/api/bound", "/api/bound/chart", "/api/floor", "/api/cover", "/api/cover/picture", "/api/read/built",
+         "/api/data", "/api/data/columns", "/api/data/example")
     )  # fmt: skip
 
     def __init__(self, app: App) -> None:

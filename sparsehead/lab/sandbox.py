@@ -122,7 +122,9 @@ def main() -> None:
     asked = json.loads(sys.stdin.buffer.readline())
     content = sys.stdin.buffer.read()
     try:
-        tasks = {"bound": _bound, "read": _read, "points": _points, "probe": _probe}
+        tasks = {
+            "bound": _bound, "read": _read, "points": _points, "probe": _probe, "columns": _columns, "table": _table,
+        }  # fmt: skip
         answer: dict[str, Any] = {"answer": tasks[asked["task"]](content, asked["options"])}
     except (TooLarge, MemoryError) as error:
         answer = {"error": str(error) or "the file needs too much memory.", "large": True}
@@ -141,10 +143,10 @@ def loaded(content: bytes) -> Any:
 
 
 @contextmanager
-def _file(content: bytes) -> Iterator[Path]:
+def _file(content: bytes, name: str = "model.safetensors") -> Iterator[Path]:
     """Yield the path of a temporary file with these bytes; in error messages its name becomes "the file"."""
     with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
-        path = Path(folder, "model.safetensors")
+        path = Path(folder, name)
         path.write_bytes(content)
         try:
             yield path
@@ -192,6 +194,46 @@ def _points(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
             f"the file has {len(points)} points, the page takes {options['most']}; `sparsehead cover` takes more."
         )
     return {"points": points}
+
+
+def _columns(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    """Describe the columns of a table: their kinds, medians of numbers, and the first of their values."""
+    import numpy as np
+
+    from ..datasets.binary import check_complete, kind_of, spelled_values
+    from ..datasets.files import csv_columns
+
+    columns = csv_columns(content, "the file")
+    rows = []
+    for column in columns.values():
+        check_complete(column)
+        kind = kind_of(column)
+        middle = float(np.median(column.values)) if kind == "numbers" else None
+        values = sorted(set(spelled_values(column)))[: options["most_values"]]
+        rows.append({"name": column.name, "kind": kind, "middle": middle, "values": values})
+    return {"rows": len(next(iter(columns.values())).values), "columns": rows}
+
+
+def _table(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    """Learn a formula from a table; the record of `sparsehead learn --data --json` with its verdict and all methods."""
+    from ..datasets import dataset
+    from ..datasets.dataset import cuts_of
+    from ..train.learn import learn
+
+    given = {
+        "onehot": options["onehot"],
+        "positive": options["positive"],
+        "threshold": cuts_of(options["cut"]),
+    }
+    with _file(content, "table.csv") as path:
+        data = dataset(path, options["label"], **given)
+    if data.m * data.T > options["most_bits"]:
+        raise TooLarge(
+            f"the table has {data.m} rows of {data.T} bits, the page takes {options['most_bits']} in all; "
+            "`sparsehead learn --data` takes more."
+        )
+    run = learn(data, seed=options["seed"], engine="compiled")
+    return {"verdict": run.verdict, **run.to_dict(), "methods": list(run.to_frame())}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Count statements, errata and statements of neighbouring papers by verdict; the counts are never added up."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .claim import VERDICTS, Claim, Finding
@@ -15,6 +15,25 @@ MORE_DATA = "more data needed"
 def said(verdict: str) -> str:
     """Return a verdict as shown to readers: that a claim is undecided says what is missing."""
     return MORE_DATA if verdict == "undecided" else verdict
+
+
+def worded(n: int, verdict: str) -> str:
+    """Return the verb or phrase for n claims with this verdict.
+
+    >>> worded(2, "holds"), worded(1, "holds"), worded(3, "refuted"), worded(7, "undecided")
+    ('hold', 'holds', 'refuted', 'need more data')
+    """
+    one, more = {"undecided": ("needs more data", "need more data")}.get(verdict, (verdict, verdict))
+    return one if n == 1 else {"holds": "hold", "differs": "differ", "fails": "fail"}.get(verdict, more)
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return numbers of claims with their verdicts, without those that do not occur.
+
+    >>> counted({"holds": 2, "differs": 1, "fails": 0})
+    '2 hold, 1 differs'
+    """
+    return ", ".join(f"{n} {worded(n, verdict)}" for verdict, n in counts.items() if n)
 
 
 @dataclass(frozen=True)
@@ -37,7 +56,7 @@ class Tally:
         """Return the counts in words, with the statements in three groups; verdicts that do not occur are left out."""
         recomputed = {v: n - self.measured.get(v, 0) for v, n in self.statements.items() if v != NO_CHECK}
         groups = [
-            f"{sum(group.values())} {word} ({', '.join(f'{n} {said(v)}' for v, n in group.items() if n)})"
+            f"{sum(group.values())} {word} ({counted(group)})"
             for word, group in (("recomputed here", recomputed), ("measured", self.measured))
             if any(group.values())
         ]
@@ -49,8 +68,7 @@ class Tally:
             f"{sum(self.errata.values())} errata: {errata}",
         ]
         if count := sum(self.neighbours.values()):
-            verdicts = ", ".join(f"{n} {said(v)}" for v, n in self.neighbours.items() if n)
-            parts.append(f"{count} about neighbouring papers: {verdicts}")
+            parts.append(f"{count} about neighbouring papers: {counted(self.neighbours)}")
         return "; ".join(parts)
 
 

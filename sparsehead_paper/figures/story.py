@@ -14,7 +14,7 @@ from sparsehead.laws.published import LAW_AND
 from sparsehead.laws.thresholds import Threshold
 
 WIDTH, HEIGHT = 330, 230
-OURS, PAPER = "measured here (preset best), 95 % interval", "the paper"
+OURS, PAPER = "measured here (preset best), 95 % interval", "the paper, one standard deviation"
 
 
 def story_chart(
@@ -48,7 +48,7 @@ def story_chart(
     return finish(
         parts.resolve_scale(color="independent", shape="independent"),
         title="One attention head reads 3 of T bits; finding them takes few samples, and few more as T grows",
-        subtitle=f"Left: a head written down for {formula}. Right: samples at which 80 % of training runs succeed.",
+        subtitle=f"Left: a head written down for {formula}. Right: samples with which 80 % of trials succeed.",
         data={"attention": bars, "law": [*printed, *points]},
         width=2 * WIDTH + 40,
     )
@@ -63,8 +63,9 @@ def _attention(T: int) -> Panel:
 
 
 def _law(rows: list[dict[str, Any]]) -> Panel:
-    colour = by_name(alt.Color, "series", {OURS: BLUE, PAPER: BLACK}, title=None)
-    shape = by_name(alt.Shape, "series", {OURS: "circle", PAPER: "diamond"}, title=None)
+    legend = alt.Legend(title=None, columns=1)  # below each other: a reader's font may be wider than ours
+    colour = by_name(alt.Color, "series", {OURS: BLUE, PAPER: BLACK}, legend=legend)
+    shape = by_name(alt.Shape, "series", {OURS: "circle", PAPER: "diamond"}, legend=legend)
     x = alt.X("T:Q", **log_axis("context length T (log scale)", [row["T"] for row in rows]))
     y: dict[str, Any] = {"scale": alt.Scale(zero=True), "axis": alt.Axis(title="samples needed", tickCount=5)}
     base = named("law")

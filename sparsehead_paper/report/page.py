@@ -23,7 +23,7 @@ from ..claims.claim import VERDICTS, labelled_code, marked_tests
 from ..claims.formulas import plain
 from ..claims.measured import FILES
 from ..claims.registry import SECTIONS
-from ..claims.tally import NO_CHECK, said, tally, verdict_of
+from ..claims.tally import NO_CHECK, tally, verdict_of, worded
 from .backing import Backing, fresh_sentence
 from .catalogue import Drawn
 from .mathematics import typeset
@@ -140,7 +140,7 @@ def report_html(
         tally=[
             {
                 "verdict": v,
-                "word": said(v),
+                "word": worded(n, v),
                 "count": n,
                 "meaning": VERDICTS.get(v, "there is nothing to compute"),
             }

@@ -8,7 +8,7 @@ import pytest
 from sparsehead.train.spec import preset
 
 pytestmark = pytest.mark.browser
-PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "check", "claims")
+PAGES = ("learn", "data", "build", "law", "bound", "cover", "read", "probe", "check", "claims")
 WAIT = 600_000  # only ends what would never end
 
 

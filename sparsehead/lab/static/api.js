@@ -23,6 +23,8 @@ async function ask(path, options) {
 
 export const get = async (path) => (await ask(path, {})).json();
 
+export const text = async (path) => (await ask(path, {})).text();
+
 export const post = async (path, body, signal) => (await ask(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal,
 })).json();

@@ -3,6 +3,13 @@ const takers = new Set(); // { accepts: endings, take } of the pages that are op
 const HOMES = { ".safetensors": "/read", ".json": "/check", ".csv": "/cover" };
 let waiting = null; // a file for a page that is not open yet
 
+/** The page for a file that the open page does not take: a CSV with named columns and 20 rows or more is a table of data. */
+async function homeOf(file) {
+  if (ending(file) !== ".csv") return HOMES[ending(file)];
+  const lines = (await file.text()).trim().split("\n");
+  return lines.length > 20 && /[a-df-z]/i.test(lines[0]) ? "/data" : HOMES[".csv"]; // "1e5" is a number
+}
+
 const ending = (file) => (/\.[a-z]+$/.exec(file.name.toLowerCase()) || [""])[0];
 
 /** Offer to take files with these endings, such as ".csv,.json"; returns the function that ends it. */
@@ -18,10 +25,10 @@ export function takeFiles(accept, take) {
 }
 
 /** Hand a file on; `open` opens a page, `refuse` is told why nobody takes the file. */
-function hand(file, open, refuse) {
+async function hand(file, open, refuse) {
   const taker = [...takers].find((one) => one.accepts.includes(ending(file)));
   if (taker) { taker.take(file); return; }
-  const home = HOMES[ending(file)];
+  const home = await homeOf(file);
   if (!home) { refuse(`${file.name} is no file that a page takes: these are ${Object.keys(HOMES).join(", ")}.`); return; }
   waiting = file;
   open(home);

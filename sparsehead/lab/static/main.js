@@ -5,7 +5,7 @@ import { Problem } from "./parts.js";
 import { FIRST, Tour, stepOf } from "./tour.js";
 
 const PAGES = {
-  learn: "Learn", build: "Build", law: "Law", bound: "Bound", cover: "Cover", read: "Read", probe: "Probe", check: "Check", claims: "Claims",
+  learn: "Learn", data: "Data", build: "Build", law: "Law", bound: "Bound", cover: "Cover", read: "Read", probe: "Probe", check: "Check", claims: "Claims",
 };
 const START = "build";
 const visited = new Map(); // the address of each page as it was left
