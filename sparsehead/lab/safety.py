@@ -43,9 +43,6 @@ HEADERS = (
 MOST_ADDRESS = 16_000  # bytes of path and query: the bits of an input of T = 4096 and a long function fit
 MOST_JSON = 256_000  # bytes of a request
 MOST_UPLOAD = 32_000_000  # bytes of a model or a CSV file
-TAKE_FILES = (
-    "/api/read", "/api/bound/model", "/api/cover/points", "/api/probe", "/api/data", "/api/data/columns",
-)  # fmt: skip
 MOST_HELD = 4 * MOST_UPLOAD  # bytes of all bodies that are being read at once
 
 
@@ -88,7 +85,10 @@ class Guard:
         if refusal is not None:
             await _refuse(answer, refusal, page=page)
             return
-        most = MOST_UPLOAD if scope["path"] in TAKE_FILES else MOST_JSON
+        takes_file = scope["path"] in (
+            "/api/read", "/api/bound/model", "/api/cover/points", "/api/probe", "/api/data", "/api/data/columns",
+        )  # fmt: skip
+        most = MOST_UPLOAD if takes_file else MOST_JSON
         parts: list[bytes] = []
         try:
             refusal = await self._read_body(headers, receive, most, parts)

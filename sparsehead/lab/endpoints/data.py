@@ -11,8 +11,6 @@ from ..sandbox import CSV_FILE, parse_upload
 
 router = APIRouter(tags=["Data"])
 
-MOST_VALUES = 50  # of a column, in its description
-MOST_BITS = 10**6  # rows times bits: half a minute of training
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -25,7 +23,7 @@ def data_example() -> Response:
 @router.post("/api/data/columns", openapi_extra=CSV_FILE)
 async def data_columns(request: Request) -> Response:
     """The columns of an uploaded CSV file: their names, kinds and some of their values."""
-    return await parse_upload(request, "columns", {"most_values": MOST_VALUES}, "text/csv")
+    return await parse_upload(request, "columns", {"most_values": 50}, "text/csv")
 
 
 @router.post("/api/data", openapi_extra=CSV_FILE)
@@ -39,7 +37,8 @@ async def data_formula(
 ) -> Response:
     """The record of `sparsehead learn --data --json` for an uploaded CSV file, with its `verdict` and all methods."""
     options: dict[str, Any] = {
-        "label": label, "positive": positive, "cut": cut, "onehot": onehot, "seed": seed, "most_bits": MOST_BITS,
+        "label": label, "positive": positive, "cut": cut, "onehot": onehot, "seed": seed,
+        "most_bits": 10**6,  # rows times bits: half a minute of training
     }  # fmt: skip
     return await parse_upload(request, "table", options, "text/csv")
 
