@@ -1,8 +1,9 @@
 """Display of objects: short reprs, cards with a chart in a notebook, pictures.
 
 A class inherits from `ShortRepr` (a repr for dataclasses), or from `WithCard` and defines `_card`. `_CHART` names the
-chart as "module:function", which is imported when it is drawn, since charts import the results that they show and need
-an extra. Cards are plain HTML: every text is escaped, the chart is an embedded image, and nothing is run or fetched.
+function that draws the chart, as "module:function". It is imported only when the chart is drawn, because chart modules
+import the results that they show and need an extra. Cards are plain HTML: every text is escaped, the chart is an
+embedded image, and nothing is run or fetched.
 """
 
 import base64
@@ -116,7 +117,7 @@ class WithChart(WithCard):
 
 
 class Picture:
-    """A chart that a notebook shows without a network or a script; `.chart` is the Altair chart."""
+    """A chart that a notebook shows without network access or JavaScript; `.chart` is the Altair chart."""
 
     def __init__(self, chart: Any, of: str) -> None:
         self.chart = chart

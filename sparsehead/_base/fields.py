@@ -76,12 +76,12 @@ class Setting:
 
 
 def about(group: str, help: str, **more: Any) -> dict[str, Any]:
-    """Metadata of a dataclass field that `settings_of` reads; for the arguments see `Setting`."""
+    """Return the metadata of a dataclass field, for `settings_of`; the arguments are those of `Setting`."""
     return {"group": group, "help": help, **more}
 
 
 def setting(default: V, group: str, help: str, **more: Any) -> V:
-    """A dataclass field with a default and the metadata of `about`."""
+    """Return a dataclass field with a default and the metadata of `about`."""
     return field(default=default, metadata=about(group, help, **more))
 
 

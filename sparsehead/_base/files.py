@@ -58,7 +58,7 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
 
 
 def check_apart(path: str | Path, db: str | Path, *, what: str) -> None:
-    """Raise if `path`, where `what` (such as a chart) is to be written, is the store `db`, which it would replace."""
+    """Raise an error if the output file `path` is the results store `db`; `what` names the output, such as a chart."""
     try:
         same = os.path.realpath(path) == os.path.realpath(db) or os.path.samefile(path, db)
     except (OSError, ValueError):  # one of them does not exist, or is not a path
@@ -168,7 +168,7 @@ def printable(text: str) -> str:
 
 
 def _mode(path: Path) -> int | None:
-    """The mode of the file at `path`, links not followed; None if there is no such file."""
+    """Return the mode of the file at `path`, without following links; None if there is no such file."""
     try:
         return os.lstat(path).st_mode
     except FileNotFoundError:
@@ -223,7 +223,7 @@ def _flush(file: IO[bytes]) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Write the new file name to the disk, if the system supports it; the content is already there."""
+    """Flush the folder's entry for a new file to the disk, if the system supports that."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -47,7 +47,7 @@ def json_values(value: Any) -> Any:
 
 
 def rows_by_length(found: Mapping[int, Any]) -> list[dict[str, Any]]:
-    """Convert a dict by context length to rows of JSON values, each with its T."""
+    """Convert a dict whose keys are context lengths T to a list of rows of JSON values, each with its T."""
     rows = [(T, row) for T, of_T in found.items() for row in (of_T if isinstance(of_T, list) else [of_T])]
     return [{"T": T, **json_values(row)} for T, row in rows]
 

@@ -82,8 +82,8 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingEx
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what an extra lists. It names these packages and not ours, so that it also works
-    beside a wheel or a checkout.
+    """Return the command that installs what an extra lists. The command names the packages that the extra needs, not
+    sparsehead itself, so it works however sparsehead was installed.
 
     >>> install_command("parquet")
     "pip install 'pyarrow>=17'"

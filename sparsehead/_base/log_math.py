@@ -1,8 +1,8 @@
 """Arithmetic on logarithms, and checks of the numbers in every bound.
 
-Capacities multiply norms, so weights of 1e300 (or 1e-300) would leave the range of a float although the theory still
-holds. All quantities between the norms and the printed number are therefore natural logarithms; -inf is the logarithm
-of zero, which is an ordinary value of a norm.
+A capacity is a product of norms, so weights of 1e300 or 1e-300 would leave the range of a float, although the theory
+still holds for them. All quantities between the norms and the printed number are therefore natural logarithms; -inf is
+the logarithm of zero, which is an ordinary value of a norm.
 """
 
 import math

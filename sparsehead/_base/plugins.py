@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Objects of one kind by name, built-in ones first. Plugins are searched for other names, and for listings.
+    """Objects of one kind by name, built-in ones first. Plugins are searched only for names that are not built in, and
+    for listings.
 
     Args:
         kind: what one object is called in messages, such as "learner".
@@ -89,7 +90,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
 @cache  # reading the metadata of all installed packages takes 20 ms
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """The entry points of a group, by name; `path` is sys.path, on which they depend."""
+    """The entry points of a group, by name; the cached result depends on sys.path, which is passed as `path`."""
     return {point.name: point for point in entry_points(group=group)}
 
 
@@ -125,7 +126,7 @@ def imported(text: str, *, what: str) -> Any:
 
 @contextmanager
 def _without_current_folder() -> Iterator[None]:
-    """In the block, remove the current folder, which `-m`, `-c` and prompts put first, from sys.path: `search_path`."""
+    """Remove the current folder from sys.path inside the block; `search_path` says when it stays."""
     before = list(sys.path)
     sys.path[:] = search_path()
     try:

@@ -41,7 +41,7 @@ OUTSIDE = {
 
 @runtime_checkable
 class ReadScale(Protocol):
-    """The factor of the scores."""
+    """A function that returns the factor by which attention scores are multiplied."""
 
     def __call__(self, config: Any, layer: int, k: int, /) -> float:
         """Return the factor; config: the model's configuration or None; layer: counted from 0; k: width of a head."""
@@ -49,7 +49,9 @@ class ReadScale(Protocol):
 
 @runtime_checkable
 class ReadCap(Protocol):
-    """The cap c of the scores, which become c tanh(score / c) before the mask is added."""
+    """A function that returns the cap c of attention scores. A score becomes c tanh(score / c), then the mask is
+    added.
+    """
 
     def __call__(self, config: Any, /) -> float | None:
         """Return c, or None if scores are not capped; config: the model's configuration."""
@@ -57,7 +59,7 @@ class ReadCap(Protocol):
 
 @runtime_checkable
 class Rotate(Protocol):
-    """The rotation of queries and keys by their positions."""
+    """A function that rotates queries and keys by angles that depend on their positions."""
 
     def __call__(self, x: "Tensor", arguments: Mapping[str, Any], /) -> "Tensor":
         """Return the queries or keys x (T, k) of one head, rotated; arguments: those of the module's forward."""
@@ -65,7 +67,7 @@ class Rotate(Protocol):
 
 @runtime_checkable
 class ReadMask(Protocol):
-    """The numbers that are added to the scores."""
+    """A function that returns the mask: numbers that are added to the attention scores."""
 
     def __call__(self, module: Any, arguments: Mapping[str, Any], T: int, /) -> "Tensor | None":
         """Return the mask, (T, T) or (H, T, T), -inf where query i may not attend to j; None if there is no mask."""
@@ -73,7 +75,7 @@ class ReadMask(Protocol):
 
 @runtime_checkable
 class RunModel(Protocol):
-    """One pass through the model."""
+    """A function that runs the model once."""
 
     def __call__(self, model: Any, tokens: "Tensor", /) -> "Tensor":
         """Return the hidden states after the last layer, (1, T, d), for a batch of one sequence (1, T) or (1, T, d)."""
@@ -81,10 +83,10 @@ class RunModel(Protocol):
 
 @runtime_checkable
 class MakeModel(Protocol):
-    """The model without its weights."""
+    """A function that builds the model without its weights."""
 
     def __call__(self, config: Mapping[str, Any], /) -> "nn.Module":
-        """Return the module that the weights of the folder are loaded into; config: the content of config.json."""
+        """Return a module into which the checkpoint's weights can be loaded; config: the content of config.json."""
 
 
 def by_width(config: Any, layer: int, k: int) -> float:
@@ -176,7 +178,7 @@ class Architecture:
             ) from None
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """Return the result of this architecture's function `name`; its exceptions become one line with that name."""
+        """Call this architecture's function `name`; turn an exception in it into a one-line error with that name."""
         try:
             return getattr(self, name)(*arguments)
         except SparseheadError:

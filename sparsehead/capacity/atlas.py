@@ -1,4 +1,4 @@
-"""`atlas`: every form of the bound for one class, side by side, with its source and what it rests on."""
+"""`atlas`: the values of every form of the bound for one class, with sources and assumptions."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -36,9 +36,10 @@ class AtlasRow(ShortRepr):
     - status: "proved" (a classical argument), "proved by us", "proxy" (no statement is proved), or, for a form of your
       own, "yours, proved by your claim" or "yours, not proved".
     - bounds: the quantity that it bounds. source: where it comes from. assumes: what it assumes beyond the class.
-    - log_covering: ln N at the atlas' resolution. gap: a bound on P(error) minus the training term. realizable: a bound
-      on P(error) for functions without training errors, or whose margins are large. value: the number of a proxy, if it
-      is none of the three. All are None if the form has no such value, or one beyond the range of a float.
+    - log_covering: ln of the covering number N at the atlas' resolution eps. gap: a bound on P(error) minus the
+      training term. realizable: a bound on P(error) for functions without training errors, or whose margins are large.
+      value: the number of a proxy that is not one of these three. Each is None if the form does not have it, or if it
+      is beyond the range of a float.
     - note: why there is no value.
     """
 
@@ -60,7 +61,10 @@ class AtlasRow(ShortRepr):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class AtlasPoint(ShortRepr):
-    """ln N of every form where `axis` (T, m or the depth) is `at`; smallest: the proved form with the least ln N."""
+    """The logarithm of the covering number N by every form, with `axis` (T, m or the depth) set to `at`.
+
+    smallest: the name of the proved form with the least ln N.
+    """
 
     axis: str
     at: int
@@ -70,10 +74,10 @@ class AtlasPoint(ShortRepr):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Atlas(WithChart):
-    """Every form for one class at m samples.
+    """The values of every form of the bound for one class of functions and m samples.
 
-    Each row by itself is a statement with probability 1 - delta; for k rows at once take delta/k. growth has ln N of
-    the forms for larger T, m or depth, all else equal.
+    Each row by itself is a statement with probability 1 - delta; for k rows at once take delta/k. `growth` has ln N by
+    every form as T, m or the depth grows and everything else stays fixed.
     """
 
     _CHART = "figures.bounds:atlas_chart"
@@ -176,7 +180,7 @@ def _part(more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_attention(given: Any) -> Float[Array, "... T"]:
-    """Return attention weights as an array; raise a DomainError if they are no probabilities along the last axis."""
+    """Return attention weights as an array; raise a DomainError if they are not probabilities along the last axis."""
     weights = np.asarray(given, dtype=np.float64)
     if not weights.size or not weights.ndim or not (weights >= 0).all():
         raise DomainError(f"attention has weights of at least 0 along its last axis; got {shown(given)}.")
@@ -226,6 +230,8 @@ def _status(name: str, form: Form, holds: bool) -> str:
 
 def _proxies(source: Model | Layer, T: int) -> Iterator[AtlasRow]:
     """Yield rows of the proxies that depend neither on a resolution nor on a number of samples.
+
+    Spectral proxies are included only for a whole model, not for a single layer.
 
     The spectral ones are for whole models alone.
     """
@@ -295,7 +301,9 @@ def _growth(
     T: int | None,
     again: dict[str, Any],
 ) -> Iterator[AtlasPoint]:
-    """Yield ln N at 1, 10, 100 and 1000 times m, then at as many times T or, for a Model, at 1 to 4 times the depth."""
+    """Yield ln N at 1, 10, 100 and 1000 times m, then at the same multiples of T or, for a Model, at 1 to 4 times its
+    depth.
+    """
     again = again | {"eps": asked.eps}
     for factor in (1, 10, 100, 1000):
         yield _point("m", asked.m * factor, question(model, m=asked.m * factor, T=T, **again))

@@ -1,8 +1,9 @@
-"""The attention of one layer as a stage: at every token, or only at [CLS] in a one-layer model (a tighter bound).
+"""The attention of one layer as a stage of a network: at every token, or only at [CLS] in a one-layer model.
 
-T enters through the numbers of points. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the last
-layer is read at [CLS] only (m rows, m n pairs); inputs of the first layer are at most D = 2T + 1 distinct tokens, for
-any m. Outputs of the first layer have no such limit: after sigma there are as many points as rows.
+The context length T enters only through the numbers of points on which matrices are covered. For m sequences of n
+tokens a layer has m n rows and m n^2 pairs of a query and a key. The last layer is read at [CLS] only, so it has m rows
+and m n pairs. The inputs of the first layer are at most D = 2T + 1 distinct tokens, for any m. After the activation
+sigma there are as many points as rows.
 """
 
 import math
@@ -35,8 +36,10 @@ from .stages import (
 
 @dataclass(frozen=True)
 class Counts:
-    """ln of the numbers of points of a layer's covers: `pairs` for scores, `values` for W_V, and `rows` for maps
-    applied after a nonlinearity (W_C after sigma, the MLP).
+    """Logarithms of the numbers of points on which a layer's maps are covered.
+
+    `pairs` is for scores, `values` for W_V, and `rows` for maps applied after a nonlinearity (W_C after sigma, the
+    MLP).
     """
 
     pairs: float
@@ -63,7 +66,10 @@ def token_radius(model: Model) -> float:
 
 
 def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
-    """Return [E; P; cls] with T + 3 rows; a token is its product with a two-hot vector, which has length sqrt 2."""
+    """Return the matrix of the rows of E, the rows of P, and cls, T + 3 in all.
+
+    A token is the product of a two-hot vector, which has length sqrt 2, with this matrix.
+    """
     encoding = model.encoding
     return np.vstack([encoding.E, encoding.positions(), encoding.cls[None, :]])
 
@@ -71,11 +77,13 @@ def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
 def attention_stage(
     price: Pricing, name: str, layer: Layer, *, log_R: float, counts: Counts, log_Z: float | None = None
 ) -> Stage:
-    """Return the stage Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
+    """Return the stage of a layer's attention, for tokens (rows of Z) of length at most R:
 
-    Every token is a query; log_Z is ln of the longest query's length B_Z, by default ln R. The Lipschitz constant is
-    [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), with last factor 1 + 2 R^2 ||W_QK|| by default and without
-    biases. Brackets mark the residual.
+        Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C.
+
+    Every token is a query; log_Z is ln B_Z, where B_Z is the length of the longest query, by default R. The Lipschitz
+    constant is [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), where the value path of head h is z -> sigma(z
+    W_V) W_C. The terms in brackets are there if the layer has a residual connection.
 
     Paper: multi-layer-capacity, layer-lipschitz
     """
@@ -108,7 +116,9 @@ def _with_constant(
     *,
     project: bool,
 ) -> Stage:
-    """Return the stage of a sum of parts, with these items, radii and Lipschitz constants, plus the constant c."""
+    """Return the stage that adds several parts and the constant vector c; items, radii and stretches belong to the
+    parts.
+    """
     if price.kept(name, presence(c)) and c is not None:
         items.append(constant_item(price, name, c))
         radii.append(price.log_norm(f"{name} length", float(np.linalg.norm(c))))
@@ -131,9 +141,9 @@ def cls_attention_stage(
 ) -> Stage:
     """Return the stage of a one-layer model's attention at [CLS], followed by y -> y G + bias if G is given.
 
-    The query is the fixed [CLS] token, so a score is <kappa, x> with the one vector
-    kappa = W_K (W_Q^T z + b_Q)/temperature. Trainable embeddings without a LayerNorm are multiplied into kappa
-    and W_V; tokens are then two-hot vectors. The residual is the constant [CLS] token.
+    The query is the fixed [CLS] token z, so token x has the score <kappa, x>, where the vector kappa is W_K (W_Q^T z +
+    b_Q)/temperature. Trainable embeddings without a LayerNorm are multiplied into kappa and W_V; tokens are then
+    two-hot vectors. The residual connection adds the constant [CLS] token.
 
     W_V is covered on the distinct tokens or on the m mixtures, whichever are fewer. After a nonlinear sigma, W_C is
     covered on the m values of sigma(mixture W_V).

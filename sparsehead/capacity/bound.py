@@ -23,10 +23,12 @@ from .verdict import Verdict, finite, judge, smallest
 
 @dataclass(frozen=True, repr=False)
 class Term(ShortRepr):
-    """One item (term) of the bound: cost c/x^2 at resolution x, weight p at the output, share of ln N.
+    """One item (term) of the bound.
 
-    copies is the number of equal items (heads of a class given by norms); c and p belong to one copy, share to all
-    copies. c, p and copies are None beyond the range of a float; log_c and log_p are None if c or p is zero.
+    To cover its matrix with error x costs c/x^2, and an error x becomes an error p x at the output. share is its share
+    of ln N, the logarithm of the covering number. copies is the number of equal items (heads of a class given by
+    norms); c and p belong to one copy, share to all copies. c, p and copies are None beyond the range of a float; log_c
+    and log_p are None if c or p is zero.
     """
 
     name: str
@@ -42,7 +44,7 @@ class Term(ShortRepr):
 class Bound(WithChart, Verdict):
     """The result of one form of the bound for a class and m samples, with its items and the values of all other forms.
 
-    - forms: ln N_inf(F; eps; m) at `eps` by every form that applies.
+    - forms: the logarithm of the covering number at `eps` on m samples, by every form that applies.
     - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
       margins below `margin` plus gap; gaps has the gap by every form that applies.
     - factors: vacuous_by of every form with a gap of at least 1; it differs between forms even if their gaps are equal.
@@ -146,8 +148,8 @@ def bound(
             constructed models with outputs 0 and 1, else 1.
         eps: resolution at which ln N is reported; by default half the declared margin, as in the realisable
             bound.
-        form: one of FORMS, or a form of your own (see `form`); by default the proven form with the smallest gap, or
-            with the smallest ln N if all gaps are vacuous.
+        form: one of FORMS, or your own (see `form`); by default the proven form with the smallest gap, or ln N if all
+            gaps are vacuous.
         accuracy: the gap to reach in samples_needed.
         a_posteriori: whether to pay a union bound for norms and margin chosen after training; by default True for
             weights and False for norms.
@@ -203,7 +205,7 @@ def bound(
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The checked arguments of `bound`: the class, samples, resolution, and the form that was asked for."""
+    """The checked arguments of `bound`: class, number of samples, failure probability, resolution and form."""
 
     declared: DeclaredClass
     m: int
@@ -239,7 +241,7 @@ def question(
 
 
 def form_note(name: str, form: Form) -> str:
-    """Return the description of a form; that of a form which is not shipped says whose claim it is."""
+    """Return the description of a form; for a form from outside this library it also says who claims it."""
     claim = "; it is yours, so that it is proven is your claim (sh.check_form tries to refute it)"
     return f"form {name}: {form.description}{claim if form.proven and not FORMS.is_builtin(name) else ''}"
 
@@ -308,7 +310,7 @@ def attention_part(
     layer: str | None,
     head: int | None,
 ) -> tuple[str, Attention]:
-    """Return the layer of a network that the arguments of `bound` choose, or one head of it, and its name."""
+    """Return (name, weights) of the attention layer, or of the one head of it, that the arguments of `bound` choose."""
     if isinstance(weights, Attention):
         name, found = layer or "", weights
     else:

@@ -43,8 +43,8 @@ class Trial(ShortRepr):
 class FormCheck(WithCard):
     """The result of `check_form`.
 
-    refuted: some class needs more balls than the form states; the form is then false, whatever its proof.
-    consistent: the form does not fall when the class grows, and equal classes in other units have equal values.
+    refuted: some class needs more balls of radius eps than the form states, so the form is false. consistent: the form
+    never decreases when the class grows, and a change of units does not change its value.
     """
 
     form: str
@@ -88,9 +88,9 @@ class FormCheck(WithCard):
 def check_form(form: FormLike, *, classes: int = 100, seed: int = 0) -> FormCheck:
     """Try to refute a form of the bound, ours or your own.
 
-    Small classes need a number of balls that is known without any form (`small_classes`: packings found exactly,
-    volumes, intervals). A form that states less than one of them needs is refuted. A form that passes may still be
-    false.
+    For some small classes it is known without any form how many balls are needed to cover them (`small_classes`:
+    packings found exactly, volumes, intervals). A form that states fewer balls for one of them is refuted. A form that
+    passes may still be false.
 
     Args:
         form: a name, a `Form`, or a function as `form` takes it.
@@ -119,7 +119,9 @@ def check_form(form: FormLike, *, classes: int = 100, seed: int = 0) -> FormChec
 
 
 def stated(form: Form, small: SmallClass) -> float:
-    """Return ln N(eps) of a class by a form; the smaller value, if the form states C/eps^2 and another covering."""
+    """Return ln N(eps) of a class by a form. If the form has both C/eps^2 and a covering of its own, take the
+    smaller.
+    """
     price = Pricing(form)
     items: tuple[Item, ...]
     if small.heads is not None:
@@ -167,7 +169,7 @@ def _classes_for(form: Form, classes: int, rng: np.random.Generator) -> Iterator
 
 
 def _grown(small: SmallClass, c: float) -> Iterator[tuple[SmallClass, str]]:
-    """Yield classes that contain this one, each with what grew."""
+    """Yield larger classes that contain this one, each with the name of the norm or number that was increased."""
     yield replace(small, eps=small.eps / c), "eps shrinks"
     if small.heads is None:
         for name in NORMS:

@@ -26,11 +26,11 @@ from .norms import MatrixNorms
 
 
 class Charge(NamedTuple):
-    """The cost in ln N of covering one matrix at resolution x: (value b/x)^2 lambda; b bounds the length of its inputs.
+    """The cost, in ln N, of covering one matrix W with error x on inputs of length at most b: (value b/x)^2 lambda.
 
-    `norm` is the name of the norm `value`; in a union bound, the same norm of one matrix is counted once. In forms that
-    count `dim` parameters, the cost is dim ln(1 + 2 value b/x). By default dim is the number of entries, but for N
-    points at most N per column, and for a score on N pairs at most N in all.
+    `value` is a norm of W, and `norm` its name. A union bound counts each norm of a matrix once. In forms that count
+    `dim` parameters, the cost is dim ln(1 + 2 value b/x). By default dim is the number of entries, but for N points at
+    most N per column, and for a score on N pairs at most N in all.
     """
 
     norm: str
@@ -159,14 +159,20 @@ def in_one_line(name: str, call: Callable[[], Any]) -> Any:
 
 
 def log_Lambda(d_1: Real, log_N: float) -> float:
-    """Return ln of Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3, given ln N."""
+    """Return the logarithm of Lambda(d_1, N), a factor in the size of covers of linear maps with d_1 outputs on N
+    points.
+
+        Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3.
+    """
     rows = ln(log1p_exp(ln(d_1)))
     updates = ln(log1p_exp(math.log(2) + log_N + ln(d_1)))
     return 3 * log_sum([rows / 3, updates / 3])
 
 
 def linear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge ||W||_{2,1} with lambda = Lambda(columns, N); a single column is a vector class, with a smaller cover.
+    """Charge ||W||_{2,1}, with lambda = Lambda(columns, N) (`log_Lambda`), for x -> x W on N points.
+
+    If W has a single column, x -> x W is a class of vectors, which has a smaller cover.
 
     Paper: linear-cover, vector-cover
     """
@@ -174,7 +180,9 @@ def linear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def bilinear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge ||W||_F with lambda = ln(2N + 1): the score is linear in W with the point z x^T, so there is no log d.
+    """Charge ||W||_F, with lambda = ln(2N + 1), for the score z^T W x on N pairs (x, z).
+
+    The score is linear in W, with the one point z x^T, so the charge does not depend on the width d.
 
     Paper: single-layer-capacity, score-cover
     """
@@ -182,7 +190,9 @@ def bilinear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def paper_linear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge ||W||_{2,1} with lambda = ln(d N), where W has d columns. If d = N = 1 this is 0, below the true size.
+    """Charge ||W||_{2,1} with lambda = ln(d N), for x -> x W on N points, where W has d columns.
+
+    For d = N = 1 this is 0, below the true size of a cover.
 
     Paper: linear-cover
     """
@@ -190,7 +200,9 @@ def paper_linear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def paper_bilinear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge ||W^T||_{2,1} with lambda = ln(d N); this norm is no smaller than the Frobenius norm used by `ours`.
+    """Charge ||W^T||_{2,1} with lambda = ln(d N), for the score z^T W x on N pairs, where W has d columns.
+
+    This norm is at least the Frobenius norm, which form `ours` uses.
 
     Paper: single-layer-capacity
     """

@@ -39,7 +39,10 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
 
 
 def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
-    """Bound the empirical Rademacher complexity if ln N(eps) <= C/eps^2, with the best q for each J:
+    """Bound the empirical Rademacher complexity, on m samples, of a class within A of one function with ln N(eps) <=
+    C/eps^2.
+
+    Chaining as in `rademacher`, with the best ratio q of the levels for each number of levels J:
 
         R^ <= min_{J >= 0} (J+1) A (sqrt2 r/A)^{J/(J+1)},      r = sqrt(C/m),
            <= e sqrt2 r (1 + ln^+(A/(sqrt2 r))).
@@ -59,7 +62,10 @@ def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
 
 
 def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> float:
-    """Return b sqrt( (ln(1/delta) + penalty) / (2m) ); penalty comes from a union bound over norms of weights."""
+    """Return the confidence term b sqrt( (ln(1/delta) + penalty) / (2m) ), for losses in [0, b] on m samples.
+
+    penalty comes from a union bound over norms of weights.
+    """
     return b * math.sqrt((penalty - math.log(check_delta(delta))) / (2 * check_count("m", m)))
 
 
@@ -87,8 +93,9 @@ def margin_gap(
 ) -> float:
     """Bound P(y f <= 0) - mean ramp(y f / margin), for all f of the class with probability 1 - delta.
 
-    The ramp clip(1 - yf/margin, 0, 1) is 1/margin-Lipschitz with values in [0, 1]; it is at most the share of
-    examples with margin below `margin`. Pass ln C when ln N = C/eps^2, or eps -> ln N(eps).
+    y is the label, -1 or 1. The ramp clip(1 - yf/margin, 0, 1) is 1/margin-Lipschitz with values in [0, 1]. It is at
+    most 1 where y f is below `margin`, and 0 elsewhere. Pass log_C if ln N(eps) = C/eps^2, else the function eps -> ln
+    N(eps).
 
     Paper: generalization
     """

@@ -71,8 +71,9 @@ def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> 
     """Return the items of the class on m sequences of T tokens.
 
     With one query per sequence there are N_S = mT pairs for the score. The score's cover is chosen first and fixes the
-    attention weights, so there are only N_V = m points for the value. In closed form the bound is
-    (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z B_X V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
+    attention weights, so there are only N_V = m points for the value. In closed form the bound on ln N, in the letters
+    of `HeadClass` and with Lambda of `forms.log_Lambda`, is (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z
+    B_X V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
 
     Paper: single-layer-capacity, head-capacity, token-aggregation, positional-capacity, multi-head-capacity
     Differs: Frobenius norm of W_QK, B_X B_Z inside the score's term, constants; form "paper" keeps log(d m T)
@@ -99,7 +100,7 @@ def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassItem(Item):
-    """The single item of a form that is a formula for the whole class: the class itself."""
+    """The only item of a form that is a formula for a whole class; it holds the class, not a single matrix."""
 
     heads: HeadClass
     m: Real

@@ -1,14 +1,15 @@
 """Items, the terms of a capacity bound, and the covering number that a list of items gives.
 
-Item k covers one weight matrix at resolution x_k. This adds h_k(x_k), its price, to ln N, and an error x_k of this
-matrix becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
+Item k covers one weight matrix with error x_k. This adds a price h_k(x_k) to ln N, the logarithm of the covering
+number, and the error becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
 
     ln N_inf(eps) <= sum_k h_k(x_k),
     h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),   and 0 for x >= r_k.
 
-The first price is the size of a perceptron cover (claim `linear-cover`), c_k = r_k^2 lambda_k; the second counts
-parameters.
-With the first alone the best split is known, x_k proportional to (c_k/p_k)^{1/3}, and the bound is C/eps^2 with
+Here r_k is a norm of the matrix times the length of its inputs, lambda_k a logarithmic factor, and dim_k the number of
+parameters. The first price is ln of the size of a perceptron cover (claim `linear-cover`); the second counts
+parameters. With the first alone and c_k = r_k^2 lambda_k, the best split has x_k proportional to (c_k/p_k)^{1/3}, and
+the bound is C/eps^2 with
 
     C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.
 
@@ -33,7 +34,10 @@ CHOICES_TRIED = 729  # up to so many choices of prices are all tried: six items 
 
 @dataclass(frozen=True)
 class Item:
-    """One term: its price at resolution x is (r/x)^2 lambda or dim ln(1 + 2r/x), its error x is p x at the output."""
+    """One term of a capacity bound, for one weight matrix.
+
+    To cover the matrix with error x costs (r/x)^2 lambda or dim ln(1 + 2r/x), and the error becomes p x at the output.
+    """
 
     name: str
     log_r: float
@@ -56,12 +60,12 @@ class Item:
 
     @property
     def log_weight(self) -> float:
-        """ln(c^{1/3} p^{2/3}), the contribution of one copy to the sum in C."""
+        """ln(c^{1/3} p^{2/3}) with c = r^2 lambda, the contribution of one copy of this item to the sum in C."""
         return (self.log_c + 2 * self.log_p) / 3 if self.live else LOG_ZERO
 
     @property
     def log_total(self) -> float:
-        """ln of the contribution of all copies to the sum in C."""
+        """The logarithm of the contribution of all copies to the sum in C."""
         return self.log_weight + self.log_copies
 
     @property
@@ -77,7 +81,9 @@ def log_capacity(items: Sequence[Item]) -> float:
 
 @dataclass(frozen=True)
 class Covering:
-    """ln N_inf at one resolution, the share of each item, and ln of ln N for values beyond a float's range."""
+    """ln N_inf at one resolution, the share of each item in it, and its logarithm (for values beyond a float's
+    range).
+    """
 
     log_covering: float
     log_log: float
@@ -85,7 +91,9 @@ class Covering:
 
 
 def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
-    """Return ln N_inf <= C/eps^2, with the best split in closed form.   Paper: split-lemma"""
+    """Return ln N_inf <= C/eps^2, where the allowed error eps is split among the items in the best way.
+    Paper: split-lemma
+    """
     log_C = log_capacity(items)
     shares = tuple(exp(k.log_total - log_C / 3) if log_C > LOG_ZERO else 0.0 for k in items)
     log_log = log_C - 2 * log_eps
@@ -93,14 +101,14 @@ def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
 
 
 def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
-    """Return ln N_inf with the split found numerically. Each item has the smaller of its two prices, or always
-    dim ln(1 + 2r/x) if `parametric_only`.   Paper: parametric-cover
+    """Return ln N_inf with the split found numerically. Each item costs the smaller of its two prices; with
+    `parametric_only` always dim ln(1 + 2r/x).   Paper: parametric-cover
 
-    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. With up to
-    `CHOICES_TRIED` choices of prices (always for at most six items) the exact minimum is found, so the result never
-    decreases when prices rise, as they do with T and m. With more choices a search finds a valid split that may not be
-    the best, so the result may decrease as T grows from 2 to 10^6: it did for none of 600 random classes with 5 to 8
-    items, and for one of 200 with 9 to 12 items, by 1.4 %.
+    Minimise the sum of n_k h_k(y_k) over the shares y_k = p_k x_k/eps of the error, with sum n_k y_k = 1, where n_k is
+    the number of copies of item k and h_k its price. With up to `CHOICES_TRIED` choices of prices (always for at most
+    six items) the exact minimum is found, so the result never decreases when prices rise, as they do with T and m. With
+    more choices a search finds a valid split that may not be the best, so the result may decrease as T grows from 2 to
+    10^6: it did for none of 600 random classes with 5 to 8 items, and for one of 200 with 9 to 12 items, by 1.4 %.
     """
     live, nothing = [k for k in items if k.live], Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     if not live:
@@ -147,7 +155,7 @@ class _Split:
 
     @cached_property
     def log_square(self) -> Array:
-        """ln(2 lambda rho^2)."""
+        """ln(2 lambda rho^2), from the slope of the price lambda (rho/y)^2."""
         return math.log(2) + self.log_lambda + 2 * self.log_rho
 
     def least(self) -> Array:
@@ -160,8 +168,9 @@ class _Split:
     def options(self) -> list[list[int]]:
         """Return for each item the kinds of price that can occur in the best row.
 
-        The price 0 needs a class that fits into the whole error. As y falls, (rho/y)^2 grows faster than
-        ln(1 + 2 rho/y): if the square is larger at the largest y with a positive price, it is larger everywhere.
+        The price 0 is possible only for a class that lies within the allowed error of one function. As y falls,
+        (rho/y)^2 grows faster than ln(1 + 2 rho/y): if the square is larger at the largest y with a positive price, it
+        is larger everywhere.
         """
         widest = np.maximum(self.log_rho + self.log_n, 0.0)
         square = self._price(widest, self.SQUARE) < self._price(widest, self.VOLUME)
@@ -195,7 +204,9 @@ class _Split:
         return prices[first], kinds[first]
 
     def _prices(self, log_y: Array) -> Array:
-        """Return n h at shares y: zero if the whole class fits into one ball, inf beyond the range of a float."""
+        """Return n h(y), the price of all copies, at shares y: 0 if the class fits into one ball, inf beyond a float's
+        range.
+        """
         ratio = self.log_rho - log_y
         price = self._price(ratio, self.VOLUME)
         if not self.parametric_only:  # a perceptron price beyond floats loses to the other one
@@ -204,7 +215,7 @@ class _Split:
             return np.exp(np.log(np.where(ratio <= 0, 0.0, price)) + self.log_n)
 
     def _respond(self, kinds: Array | int, log_mu: Array) -> tuple[Array, Array]:
-        """Return ln of the y at which the chosen prices fall with slope mu, and -d ln y / d ln mu."""
+        """Return ln of the share y at which each chosen price has slope -mu, and -d ln y / d ln mu."""
         # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + root), root = sqrt(1 + 2 dim/(mu rho))
         base = self.log_2dim - log_mu[:, None]
         log_root = np.logaddexp(0.0, base - self.log_rho) / 2

@@ -1,9 +1,9 @@
-"""Forms of the atlas beside those of `bound`: rank, sensitivity of softmax, codes of the weights, order of VC.
+"""Forms of the bound that only `atlas` lists: rank, sensitivity of softmax, codes of the weights, VC dimension.
 
 rank               proved here (docs/theory.md 3.6): counts the numbers that describe matrices of small rank
 sensitivity        `minimum`, but with the sensitivity of softmax at weights that occur, not 1 (theory 4.5); a proxy
 code, compression  count the bits of a text that contains the weights (theory 6.5)
-vc                 L W ln(T W), the order of the VC dimension (arXiv 2606.09731); its constant was not found
+vc                 L W ln(T W), L layers, W weights: order of the VC dimension (arXiv 2606.09731), constant unknown
 """
 
 import math
@@ -23,9 +23,10 @@ from .norms import MatrixNorms
 
 
 def rank_linear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge for rank (rows + columns) parameters and norm 2 ||W||_F, or for all entries and ||W||_F if no more.
+    """Charge for the rank (rows + columns) numbers that describe a matrix W of small rank, at norm 2 ||W||_F.
 
-    W = P Q, where P has orthonormal columns; P and Q are covered one after the other, each at half of the error.
+    If W has no more entries than that, charge for its entries at norm ||W||_F. Write W = P Q, where P has orthonormal
+    columns; P and Q are covered one after the other, each with half of the error.
     """
     rows, columns = min(as_float(W.rows), exp(log_N)), as_float(W.columns)
     return _by_rank(W, rows, columns, full=rows * columns)

@@ -36,8 +36,8 @@ def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
     """Return the stages of a one-layer model. Trainable embeddings before a LayerNorm are a separate stage.
 
     If no MLP, projection or LayerNorm follows the heads, the first linear map of the read-out is multiplied into W_C.
-    Without a decoder this map is w, so W_C w is one vector, and if sigma is the identity x -> x W_V W_C w is a class of
-    vectors.   Paper: single-layer-capacity
+    Without a decoder this map is the vector w, so W_C w is one vector. If sigma is also the identity, the map x -> x
+    W_V W_C w is given by one vector, and such maps have a smaller cover.   Paper: single-layer-capacity
     """
     layer = model.layers[0]
     stages: list[Stage] = []
@@ -76,7 +76,9 @@ def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
 
 
 def _counts(model: Model, i: int, log_m: float) -> Counts:
-    """Return the numbers of points of layer i's covers; the first layer has few distinct tokens, but many rows."""
+    """Return the numbers of points on which layer i is covered. The first layer has few distinct tokens, but many
+    rows.
+    """
     attended, distinct = token_counts(model)
     if i == model.L - 1:
         return Counts(pairs=log_m + ln(attended), values=log_m, rows=log_m)

@@ -85,9 +85,9 @@ def matrix_norms(W: Float[Array, "a b"]) -> MatrixNorms:
 def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms:
     """Return norms of A B^T, without forming it if it is large: W_QK = W_Q W_K^T is d x d of rank k.
 
-    Frobenius and spectral norms equal those of R_A R_B^T from thin QR factorisations; row i of A B^T has squared
-    length a_i (B^T B) a_i^T, which is ||R_B a_i||^2. Only the entrywise sum needs the product, taken in
-    slabs of rows.
+    With thin QR factorisations A = Q_A R_A and B = Q_B R_B, the Frobenius and spectral norms are those of R_A R_B^T. If
+    a_i is row i of A, row i of A B^T has the length ||R_B a_i||. Only the sum of absolute entries needs the product
+    itself, which is formed a few rows at a time.
     Paper: representation-norms
     """
     if A.shape[1] != B.shape[1]:

@@ -141,7 +141,7 @@ def _no_charge(W: MatrixNorms, log_N: float, /) -> Charge:
 
 @dataclass(frozen=True)
 class ByFormula:
-    """The covering of a form that is a formula, which is evaluated at eps/p, since the item multiplies errors by p."""
+    """The covering of a form that is a formula: the formula at eps/p, since an error x becomes p x at the output."""
 
     formula: Formula
 

@@ -26,7 +26,7 @@ Measured = TypeVar("Measured")
 
 
 class Pricing:
-    """Compute charges for weights under one form, and record the declared norms for the union bound's penalty.
+    """Compute items from the norms of weights under one form, and record which norms the union bound must pay for.
 
     `measured` may be shared by several objects for the same weights, so that a search over m measures each matrix once.
     """
@@ -48,7 +48,7 @@ class Pricing:
 
     @property
     def log_softmax(self) -> float:
-        """ln of the Lipschitz constant of softmax that the form uses."""
+        """The logarithm of the Lipschitz constant of softmax that the form uses."""
         return self.form.log_softmax
 
     @property

@@ -57,7 +57,7 @@ def small_classes(rng: np.random.Generator, kinds: Sequence[str], count: int) ->
 
 
 def interval(rng: np.random.Generator) -> SmallClass:
-    """All numbers w in [-a, a], on one point b: to cover [-ab, ab] takes ceil(ab/eps) balls of radius eps."""
+    """All numbers w in [-a, a], applied to one point b: covering [-ab, ab] takes ceil(ab/eps) balls of radius eps."""
     a, b, r = _size(rng), _size(rng), float(rng.uniform(1, 30))
     balls = math.ceil(r * JUST_BELOW)
     one = MatrixNorms(a, a, a, a, a, 1, 1)
@@ -69,13 +69,16 @@ def score_interval(rng: np.random.Generator) -> SmallClass:
 
 
 def sign_matrices(rng: np.random.Generator) -> SmallClass:
-    """Matrices with k entries +-t on the points b e_i: two of them differ by bt or more at some point."""
+    """Matrices with k entries t or -t, all others 0, on the points b e_i with unit vectors e_i.
+
+    Two different ones differ by b t or more at some point.
+    """
     rows, columns = round(10 ** rng.uniform(0, 6)), int(rng.choice([1, 1, 2, 5]))
     return _signs("linear", rows, columns, N=rows, k=int(rng.integers(1, min(12, rows) + 1)), rng=rng)
 
 
 def score_signs(rng: np.random.Generator) -> SmallClass:
-    """Matrices as in `sign_matrices`, as scores on all pairs (e_i, e_j)."""
+    """Matrices as in `sign_matrices`, as scores on all pairs (e_i, e_j) of unit vectors."""
     d = round(10 ** rng.uniform(0, 3))
     return _signs("bilinear", d, d, N=d * d, k=int(rng.integers(1, min(12, d) + 1)), rng=rng)
 
@@ -97,16 +100,17 @@ def _signs(kind: str, rows: int, columns: int, *, N: int, k: int, rng: np.random
 
 
 def _spread(k: int, groups: int) -> float:
-    """Return the largest sum of sqrt(k_j) over j = 1 .. `groups`, for whole numbers k_j with sum k."""
+    """Return the largest sum of sqrt(k_j) over j = 1, .., `groups`, for nonnegative whole numbers k_j with sum k."""
     each, more = divmod(k, groups)
     return (groups - more) * math.sqrt(each) + more * math.sqrt(each + 1)
 
 
 def volume(rng: np.random.Generator) -> SmallClass:
-    """All n x c matrices with ||W||_{2,1} <= B on the points b e_i; the distance of V, W is max_i b ||row i of V - W||.
+    """All n x c matrices with ||W||_{2,1} <= B on the points b e_i, where e_i are unit vectors. The distance of two
+    matrices V, W is max_i b ||row i of V - W||.
 
-    The volume of the class is (S Gamma(n))^c B^{nc} / Gamma(nc + 1), S the surface of the unit ball in R^n; a ball of
-    radius eps in this distance is a product of n balls of radius eps/b in R^c.
+    The volume of the class is (S Gamma(n))^c B^{nc} / Gamma(nc + 1), where S is the surface of the unit ball in R^n; a
+    ball of radius eps in this distance is a product of n balls of radius eps/b in R^c.
     """
     n, c, B, b = int(rng.integers(1, 7)), int(rng.integers(1, 5)), _size(rng), _size(rng)
     r = float(10 ** rng.uniform(0.3, 3))
@@ -131,7 +135,7 @@ def low_rank(rng: np.random.Generator) -> SmallClass:
 
 
 def score_volume(rng: np.random.Generator) -> SmallClass:
-    """All d x d matrices with ||W||_F <= B as scores on all pairs (e_i, e_j)."""
+    """All d x d matrices W with ||W||_F <= B, as scores e_i^T W e_j on all pairs of unit vectors."""
     d, B, b = int(rng.integers(1, 4)), _size(rng), _size(rng)
     r = float(10 ** rng.uniform(0.3, 3))
     lower = max(_log_ball(d * d) + d * d * math.log(r / 2), 0.0)
@@ -171,10 +175,10 @@ def finite_scores(rng: np.random.Generator) -> SmallClass:
 
 
 def sign_heads(rng: np.random.Generator) -> SmallClass:
-    """Heads that give the tokens (1, e_i), -(1, e_i) of sequence i the scores +-kappa_i, and read v times entry 1.
+    """Heads on sequences of two tokens, (1, e_i) and -(1, e_i) in sequence i, with scores kappa_i and -kappa_i.
 
-    The output on sequence i is v tanh(kappa_i). If k entries of kappa are +-t and the others 0, two heads differ by
-    v tanh t or more on some sequence.
+    e_i is a unit vector. A token's value is v times its first entry, so the output on sequence i is v tanh(kappa_i). If
+    k entries of kappa are t or -t and the others 0, two different heads differ by v tanh t or more on some sequence.
     """
     m = round(10 ** rng.uniform(0, 5))
     k, t, v = int(rng.integers(1, min(12, m) + 1)), float(10 ** rng.uniform(-2, 0.5)), _size(rng)
@@ -227,7 +231,9 @@ def _largest(W: Float[Array, "n a b"]) -> MatrixNorms:
 
 
 def _packed(outputs: Float[Array, "n points k"], rng: np.random.Generator) -> tuple[float, float]:
-    """Return eps, just below half of a distance between two members, and ln of the largest packing at 2 eps."""
+    """Return eps, just below half of some distance between two members, and ln of the size of the largest packing at 2
+    eps.
+    """
     gaps = np.linalg.norm(outputs[:, None] - outputs[None], axis=3).max(axis=2)
     some = gaps[np.triu_indices(len(gaps), k=1)]
     eps = max(float(rng.choice(some)) / 2 * JUST_BELOW, 1e-12)
@@ -235,7 +241,7 @@ def _packed(outputs: Float[Array, "n points k"], rng: np.random.Generator) -> tu
 
 
 def exact_packing(apart: Bool[Array, "n n"]) -> int:
-    """Return the size of the largest set of members that are pairwise apart, by branch and bound."""
+    """Return the size of the largest set of members of which every two are `apart`, by branch and bound."""
     masks = [sum(1 << int(j) for j in np.flatnonzero(row[i + 1 :]) + i + 1) for i, row in enumerate(apart)]
     best = 0
 

@@ -1,8 +1,8 @@
-"""Spectral proxies for whole networks: that of Sakai and Imaizumi, and theirs for the paper's bound.
+"""Two proxies of Sakai and Imaizumi for whole networks: their spectral one, and one for the paper's bound.
 
 Both are sums over the matrices of a network: QK = W_Q W_K^T and V = W_V W_C of each head, M_in and M_out of each MLP.
-QK is without the temperature of the scores and norms (2,1) add up columns: of the readings tried, only this one gives
-the numbers that they publish for MiniLM (docs/neighbours.md). Neither is an error bound.
+QK is without the temperature of the scores and norms (2,1) add up columns: of the interpretations tried, only this one
+gives the numbers that they publish for MiniLM (docs/neighbours.md). Neither is an error bound.
 """
 
 import math
@@ -26,7 +26,7 @@ def singular_values(A: Float[Array, "a k"], B: Float[Array, "k b"]) -> Float[Arr
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The singular values of a matrix, and the sum of the lengths of its columns: what the proxies need."""
+    """The singular values of a matrix, and the sum of the lengths of its columns: all that the proxies need."""
 
     sigma: Float[Array, " r"]
     n21: float
@@ -54,7 +54,9 @@ class LayerSpectra:
 
     @property
     def log_amplification(self) -> float:
-        """ln of 1.13 ||M_in|| ||M_out|| sum_h ||V_h|| (1 + 4 ||QK_h||)."""
+        """The logarithm of 1.13 ||M_in|| ||M_out|| sum_h ||V_h|| (1 + 4 ||QK_h||), by which the layer amplifies
+        errors.
+        """
         mixed = sum(V.largest * (1 + 4 * QK.largest) for QK, V in self.heads)
         lipschitz = 1.13  # as their code rounds it
         return math.log(lipschitz) + ln(self.M_in.largest) + ln(self.M_out.largest) + ln(mixed)
@@ -87,9 +89,10 @@ def spectrum(layers: Sequence[LayerSpectra], N: int) -> float:
 
         min over p in {0, 1/q, .., 2} of (sum sigma^p)^{1/(p+2)} (gamma alpha L)^{p/(p+2)} N^{(p+1)/(p+2)},
 
-    q = ceil(L + ln N), N the token width, L the depth, sum sigma^0 the rank. M_in, M_out are W_1, W_2 of the MLP. gamma
-    is 2 ||V|| ||M_out|| ||M_in|| for QK, ||M_out|| ||M_in|| for V, ||M_out|| for M_in, 1 for M_out; alpha is the
-    product over later layers of 1.13 ||M_in|| ||M_out|| sum_h ||V_h|| (1 + 4 ||QK_h||).   Paper: spectra-minilm
+    where L is the depth, N the token width, q = ceil(L + ln N), and sum sigma^0 is the rank. M_in and M_out are the two
+    matrices of the MLP. gamma is 2 ||V|| ||M_out|| ||M_in|| for QK, ||M_out|| ||M_in|| for V, ||M_out|| for M_in, 1 for
+    M_out; alpha is the product over later layers of 1.13 ||M_in|| ||M_out|| sum_h ||V_h|| (1 + 4 ||QK_h||).
+      Paper: spectra-minilm
     """
     return math.sqrt(len(layers)) + sum(value for value, _ in spectrum_terms(layers, N))
 
@@ -125,7 +128,8 @@ def _least(sigma: Float[Array, " r"], log_gamma: float, L: int, N: int, q: int) 
 
 
 def edelman(layers: Iterable[LayerSpectra]) -> float:
-    """Return the proxy for the paper's bound, (1 + sum_l alpha_l^{2/3} xi_l)^{3/2}, with alpha of `spectrum` and
+    """Return the proxy for the paper's bound, (1 + sum_l alpha_l^{2/3} xi_l)^{3/2} over layers l, with alpha as in
+    `spectrum` and
 
     xi = sum_h (||M_out|| ||M_in|| ||V|| ||QK||_{2,1})^{2/3} + (||M_out|| ||M_in|| ||V||_{2,1})^{2/3}
          + (||M_out|| ||M_in||_{2,1})^{2/3} + ||M_out||_{2,1}^{2/3}.

@@ -1,7 +1,7 @@
-"""A network as a sequence of stages, each with items, a Lipschitz constant and a bound on its outputs' length.
+"""A network as a sequence of stages, each with items (terms of the bound), a Lipschitz constant and a longest output.
 
-    S = 1 after the last stage;  an item's p is its local p times S;  going back over a stage, S is multiplied by
-    the stage's Lipschitz constant.
+    S(last stage) = 1,    S(stage i) = S(stage i + 1) times the Lipschitz constant of stage i + 1,
+    p of an item = its p at the output of its own stage, times S of that stage.
 
 The proof replaces the weights by their cover elements one by one, starting at the input. The rest of the network
 still has its true weights, whose norms determine S. Covers are chosen on the activations of the replaced part, so
@@ -29,7 +29,9 @@ LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu_tanh": 1.1289931, 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its items with their local p, ln of its Lipschitz constant on rows, ln of its longest output."""
+    """One stage: its items, each with its p at the stage's output; ln of the Lipschitz constant; ln of the longest
+    output.
+    """
 
     items: tuple[Item, ...]
     log_lipschitz: float
@@ -64,14 +66,18 @@ def presence(bias: Float[Array, "*n"] | None) -> bool | None:
 def fold(
     norm: LayerNorm | None, W: Float[Array, "d n"], b: Float[Array, " n"] | None
 ) -> tuple[Array, Array | None]:
-    """Return W and b of the linear map x -> x W + b after moving gain and bias of the LayerNorm before it into them."""
+    """Fold the gain and the bias of a LayerNorm into the linear map x -> x W + b after it; return its new W and b."""
     if norm is None:
         return W, b
     return norm.gain[:, None] * W, norm.bias @ W + (0 if b is None else b)
 
 
 def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
-    """Return ln of radius and Lipschitz constant after a LayerNorm without weights: sqrt(d), 1/sqrt(eps)."""
+    """Return ln of the longest output, sqrt(d), and ln of the Lipschitz constant, 1/sqrt(eps), of a LayerNorm without
+    gain and bias.
+
+    If there is no LayerNorm, outputs are as long as inputs and the constant is 1.
+    """
     if norm is None:
         return log_radius, 0.0
     if norm.eps <= 0:
@@ -83,13 +89,17 @@ def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float
 
 
 def constant_item(price: Pricing, name: str, c: Float[Array, " n"]) -> Item:
-    """Return the item of an added constant vector: a linear map of the single point 1."""
+    """Return the item (term of the bound) of an added constant vector, as a linear map applied to the single point
+    1.
+    """
     norms = price.measure(name, lambda: matrix_norms(c[None, :]))
     return price.linear(name, norms, log_b=0.0, log_N=0.0, log_p=0.0)
 
 
 def mlp_stage(price: Pricing, name: str, layer: Layer, mlp: Mlp, *, log_R: float, log_N: float) -> Stage:
-    """Return the stage U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows, for the MLP of a layer.
+    """Return the stage of a layer's MLP, U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2, on N rows of length at most R.
+
+    The term in brackets is there if the MLP has a residual connection.
 
     Paper: multi-layer-capacity, layer-parameters, layer-lipschitz
     """
@@ -112,7 +122,7 @@ def mlp_stage(price: Pricing, name: str, layer: Layer, mlp: Mlp, *, log_R: float
 
 
 def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
-    """Return the stage y -> (y W + b)_+, a layer of the decoder."""
+    """Return the stage y -> relu(y W + b), a layer of the decoder, on N rows of length at most R."""
     W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, unless_zero(dense.b))))
     log_in = radius_with_one(log_R, price.kept(f"{name}.b", presence(dense.b)))
     log_s = price.log_spectral(name, W)
@@ -123,7 +133,7 @@ def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N:
 def read_stage(
     price: Pricing, w: Float[Array, " p"], bias: float, norm: LayerNorm | None, *, log_R: float, log_N: float
 ) -> Stage:
-    """Return the stage y -> w . LN(y) + bias."""
+    """Return the stage of the read-out, y -> w . LN(y) + bias, on N rows of length at most R."""
     log_in, log_lip = after_norm(norm, log_R, len(w))
     column, b = fold(norm, w[:, None], np.array([bias]))
     W = price.measure("w", lambda: matrix_norms(with_bias(column, unless_zero(b))))
@@ -154,7 +164,11 @@ def head_items(
     log_N: float,
     log_N_C: float,
 ) -> tuple[tuple[Item, ...], float]:
-    """Return the items of one head (setting p of its score item), and ln of the spectral bound of its value path.
+    """Return the items of one head (setting p of its score item), and ln of the Lipschitz constant of its value path.
+
+    A mixture of tokens is covered if the tokens are, so W_V is covered on N points, the distinct tokens. W_C is applied
+    to sigma(mixture W_V), which is not a mixture of a few points unless sigma is linear, so N_C is the number of
+    mixtures.
 
     A cover of W_V on the tokens also covers every mixture of tokens, so N may count distinct tokens. W_C is applied to
     sigma(mixture W_V), which is not a mixture of few points unless sigma is linear: N_C counts mixtures.

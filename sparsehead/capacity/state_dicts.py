@@ -114,8 +114,10 @@ def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """One attention layer of a network: its heads, its type of positions, notes on its scores, and why it is outside
-    the class of the bound, if it is (`architecture`).
+    """One attention layer of a network.
+
+    It has the weights of its heads, the type of its positions, notes on its scores, and the reasons why it is outside
+    the class of the bound, if there are any.
     """
 
     layer: Layer
@@ -188,7 +190,7 @@ def stated_heads(prefix: str, config: Any, entry: str | None) -> int | None:
 
 
 def _heads(prefix: str, heads: int | None, config: Any, entry: str | None) -> int:
-    """Return the number of heads of a layer from the configuration, which `heads` must not contradict, or `heads`."""
+    """Return the number of heads of a layer from the configuration, or else `heads`; raise if the two contradict."""
     stated = stated_heads(prefix, config, entry)
     if heads is None and stated is None:
         raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
@@ -230,7 +232,7 @@ def _layer(name: str, H: int, qkv: Sequence[Pair], output: Pair, scale: Callable
 
 
 def _by_head(W: Array, b: Array | None, H: int, k: int) -> Pair:
-    """Return W (d, n k) as (H, d, k) and b (n k) as (H, k), with each of the n parts repeated H/n times."""
+    """Return W (d, n k) as (H, d, k) and b (n k) as (H, k), repeating each of the n parts H/n times."""
     n = W.shape[1] // k
     heads = np.repeat(W.reshape(-1, n, k).transpose(1, 0, 2), H // n, axis=0)
     return heads, None if b is None else np.repeat(b.reshape(n, k), H // n, axis=0)

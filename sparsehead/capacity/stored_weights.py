@@ -24,7 +24,7 @@ Pair = tuple[Array, Array | None]  # a weight (in, out) and its bias
 
 
 def named_weights(state: Mapping[str, Any], architecture: Architecture) -> dict[str, tuple[str, ...]]:
-    """Return the same as `weight_names`, for the modules and names of an architecture."""
+    """Return what `weight_names` returns, for the modules and names of one architecture."""
     parts = [name.split(".") for name in state if isinstance(name, str)]
     modules = dict.fromkeys(".".join(p[:i]) for p in parts for i in range(len(p)))
     found = {}
@@ -69,7 +69,7 @@ def weight_names(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """Return a key that sorts names by the numbers in them, h.2 before h.10; fewer digits come first."""
+    """Return a sort key that compares numbers in names as numbers, so that h.2 comes before h.10."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
     return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
 
@@ -116,7 +116,7 @@ def fused(state: Mapping[str, Any], name: str, family: Architecture, H: int, wid
 
 
 def _columns(name: str, n: int, order: str, H: int, width: int) -> list[Array]:
-    """Return which of n fused columns are the query's, the key's and the value's."""
+    """Return the indices of the query's, the key's and the value's columns among n fused columns."""
     every = np.arange(n)
     if order == "query first":
         if n <= width or (n - width) % 2:

@@ -16,10 +16,10 @@ from .items import Covering
 class Verdict(ShortRepr):
     """The result of one form for a class on m sequences of T tokens.
 
-    proven: whether the result is a certificate: the form is proven, and the model is in the class.
-    log_covering: ln N_inf(F; eps; m) at half the margin or at the eps that was asked for.
-    vacuous: gap >= 1, so the bound says nothing. vacuous_by: the factor by which m must grow for a gap below 1.
-    dominated_by: the item with the largest share, or "confidence" if the ln(1/delta) term is larger.
+    proven: whether the result is a certificate: the form is proven, and the model is in the class. log_covering: ln of
+    the covering number on m samples, at half the margin or at the requested eps. vacuous: gap >= 1, so the bound says
+    nothing. vacuous_by: the factor by which m must grow for a gap below 1. dominated_by: the item with the largest
+    share, or "confidence" if the ln(1/delta) term is larger.
     """
 
     form: str

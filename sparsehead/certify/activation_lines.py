@@ -19,8 +19,8 @@ def lines_around(
 
     A line of slope a is below act(x) if its intercept is at most the minimum of act(x) - a x. On a piece of width h
     this function differs from its linear interpolation by at most h^2 / 8 times the maximum of |act''|, below .8:
-    sqrt(2/pi) = .798 for GELU (at 0), and 4 / (3 sqrt 3) = .770 for tanh. Any slope is valid; of several, take the one
-    whose line is closest at `at`.
+    sqrt(2/pi) = .798 for GELU (at 0), and 4 / (3 sqrt 3) = .770 for tanh. Any slope is valid, so several are tried, and
+    the line closest to the activation at `at` is returned.
     """
     if name == "relu":
         return _around_relu(low, high)

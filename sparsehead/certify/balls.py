@@ -65,7 +65,10 @@ class Ball:
         return Ball(x.mid * y.mid, rad * UP + TINY)
 
     def __truediv__(self, other: "Operand") -> "Ball":
-        """|x'/y' - x/y| <= (rad_x + |x/y| rad_y) / |y'|; nothing is known where y may be 0."""
+        """The quotient; nothing is known about it if the divisor may be 0.
+
+        For x', y' in the balls around x, y:  |x'/y' - x/y| <= (rad_x + |x/y| rad_y) / |y'|.
+        """
         x, y = self, exact(other)
         quotient = x.mid / y.mid
         least = (np.abs(y.mid) - y.rad) / UP
@@ -189,7 +192,9 @@ def gelu_tanh(x: Ball) -> Ball:
 
 
 def _with_a_minimum(x: Ball, at: Callable[[Array], Array], *, where: float, least: float) -> Ball:
-    """A function with one minimum, `least` at `where`, computed with an error of (LIBRARY + 8 UNIT) |x|."""
+    """Apply `at`, a function with one minimum `least` at `where`, which is computed with error (LIBRARY + 8 UNIT)
+    |x|.
+    """
     a, b = at(x.low), at(x.high)
     low = np.where((x.low < where) & (where < x.high), least, np.minimum(a, b))
     inside = between(low, np.maximum(a, b))
@@ -213,7 +218,7 @@ def activate(x: Ball, name: str) -> Ball:
 def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """Return exp(scores - the largest along the last axis), and a bound on the ln of each result's relative error.
 
-    The subtraction rounds by u |s - max|, here and in the model, whose largest score is not larger.
+    The subtraction has a rounding error of 2^-53 |score - largest|, both here and in the model.
     """
     shifted = scores.mid - scores.mid.max(axis=-1, keepdims=True)
     distance = np.abs(shifted) + scores.rad.max(axis=-1, keepdims=True)
@@ -223,9 +228,9 @@ def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*s
 def softmax(scores: Ball) -> Ball:
     """Return a_t = exp(s_t) / sum exp(s_t) along the last axis; all scores must be finite.
 
-    Each exp(s_t) is known up to a factor e^(+-rho_t), so their sum is within a factor 1 +- M, where
-    M = sum_t a_t (e^rho_t - 1), and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the division
-    round. Weights that underflow lose 2^-1022 against a total that is at least 1.
+    Each computed exp(s_t) has a relative error factor between e^-rho_t and e^rho_t, so their sum is within a factor 1
+    +- M, where M = sum_t a_t (e^rho_t - 1), and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the
+    division round. Weights that underflow lose 2^-1022 against a total that is at least 1.
     """
     weights, rho = exponentials(scores)
     share = weights / token_sum(weights)

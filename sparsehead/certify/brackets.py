@@ -1,6 +1,7 @@
 """Proved bounds on the mix o of a head, over all inputs that share the relevant bits.
 
-With attention weights w and values v, o(b) = sum w v / sum w never exceeds U, whatever the free bits are, if
+The mix is o(b) = sum_t w_t v_t / sum_t w_t, where token t has weight w_t^b = exp(score) and value v_t^b if its bit is
+b. It never exceeds U, whatever the other (free) bits are, if
 
     F(U) = sum_t max_b w_t^b (v_t^b - U) <= 0,
 
@@ -34,18 +35,21 @@ UNDERFLOW = 2.0**-1021  # bounds the effect of underflow on a weight or a produc
 def bracket(
     scores: Ball, values: Ball, support: tuple[int, ...]
 ) -> tuple[Float[Array, " patterns"], Float[Array, " patterns"]]:
-    """Return lower and upper bounds of o for each pattern of the support's bits; scores and values are (n, 2)."""
+    """Return lower and upper bounds of the mix o for each pattern of the support's bits.
+
+    scores and values have shape (n, 2): one row for each token, one column for each value of its bit.
+    """
     light, heavy = weight_bounds(scores)
     low = -_upper(Choices(light, -values.low, support, heavy))
     return low, _upper(Choices(light, values.high, support, heavy))
 
 
 def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """A bound on |float64 mix of n tokens - exact mix with the same scores|, for values of at most these sizes.
+    """Return a bound on |float64 mix of n tokens - exact mix with the same scores|, for values of at most these sizes.
 
-    A share a_t = w_t / sum w has a rounding error of at most additions(n) + 1 units u, and sum_t a_t v_t one of at most
-    additions(n) + 2 (two sums are added); the shares add up to about 1. Underflow changes a weight by at most 2^-1022,
-    relative to a total of at least 1.
+    In units of 2^-53, a share a_t = w_t / sum w has a relative rounding error of at most additions(n) + 1, and sum_t
+    a_t v_t one of at most additions(n) + 2, since two sums are added. The shares add up to about 1. Underflow changes a
+    weight by at most 2^-1022, relative to a total of at least 1.
     """
     return ((additions(n) + 4) * UNIT * sizes + n * UNDERFLOW * sizes) * UP + TINY
 
@@ -60,7 +64,11 @@ def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"
 
 
 def _upper(choices: Choices) -> Float[Array, " patterns"]:
-    """Return for every pattern the first of 8 growing candidates U with F(U) <= 0 proved, or max v if there is none."""
+    """Return an upper bound U of the mix for every pattern: the first of 8 growing candidates that is proved, else max
+    v.
+
+    A candidate is proved if F(U) <= 0, see the docstring of this file.
+    """
     parts = []
     for patterns in chunks(choices, assignments(len(choices.support))):
         top = _largest_value(choices, patterns)
@@ -80,7 +88,7 @@ def _upper(choices: Choices) -> Float[Array, " patterns"]:
 
 
 def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Array, " m"]:
-    """The maximum of v over the tokens that a pattern allows, which no mean exceeds; NaN if a value is NaN."""
+    """Return the largest value v of a token that a pattern allows, which no mix exceeds; NaN if a value is NaN."""
     inside = np.array(choices.support, dtype=np.int64)
     free = choices.values[choices.others].max(initial=-np.inf)
     return np.maximum(free, choices.values[inside, patterns].max(axis=1, initial=-np.inf))
@@ -89,7 +97,7 @@ def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Ar
 def never_exceeds(
     choices: Choices, patterns: Shaped[Array, "m s"], U: Float[Array, " m"]
 ) -> Bool[Array, " m"]:
-    """Whether F(U) <= 0 is proved, pattern by pattern; see the docstring of this file."""
+    """Return for each pattern whether the mix is proved not to exceed U; see the docstring of this file."""
     light, v = choices.weights, choices.values
     heavy = light if choices.heavy is None else choices.heavy
     free, inside = choices.others, np.array(choices.support, dtype=np.int64)

@@ -52,7 +52,7 @@ def patterns_of(f: SparseFunction) -> tuple[Int[Array, "parts T"], Float[Array, 
 
 
 def heaviest(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int[Array, " B"]:
-    """Return for each part the free bit that changes U at [CLS] most; -1 if no bit is free."""
+    """Return for each part the free bit that changes the attended state at [CLS] most; -1 if no bit is free."""
     W = model.layers[0].W_C
     moves = (mixture.X[:, :, 1] - mixture.X[:, :, 0])[..., :-1] / mixture.D[:, None, :, None]
     steps = moves.reshape(*moves.shape[:2], -1) @ W.reshape(-1, W.shape[2])
@@ -78,7 +78,8 @@ def decide(
 ) -> Decision:
     """Split until every part is proved, an input is wrong, or `limit_seconds` of processor time are spent.
 
-    Give up after a tenth of the time if nothing is proved, or at this rate less than a fifth of the inputs would be.
+    Give up after a tenth of the time if nothing is proved yet, or if at this rate less than a fifth of the inputs would
+    be proved in the end.
     """
     state, signs = patterns_of(f)
     share = np.full(len(state), 1 / len(state))
@@ -118,7 +119,9 @@ def decide(
 
 
 def _halves(row: Int[Array, " T"], t: int, likely: int) -> Int[Array, "2 T"]:
-    """Return both halves of a part, with bit t fixed; the likely worse half is last, since the last is tried first."""
+    """Return both halves of a part, with bit t fixed; the half that is likely to be worse comes last and is tried
+    first.
+    """
     pair = np.stack([row, row])
     pair[:, t] = 1 - likely, likely
     return pair

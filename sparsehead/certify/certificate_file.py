@@ -95,7 +95,10 @@ def _pattern(
 
 
 def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float]:
-    """Return one number per head, whose sum bounds the form, from each head alone or, if smaller, from all at once."""
+    """Return one number per head; their sum is an upper bound of the linear form over all inputs of the pattern.
+
+    Heads are bounded one by one, or all together if that gives a smaller sum.
+    """
     alone = [_least_bound(heads[h], g, pattern) for h, g in parts]
     if len(parts) < 2:
         return alone
@@ -104,7 +107,8 @@ def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float] | None:
-    """Return bounds of the heads' forms whose sum is proved to bound the sum of the forms; None if none is found.
+    """Return one number per head, such that their sum is a proved bound of the sum of the heads' forms; None if none is
+    found.
 
     The search starts from the forms' values at the input that would be worst if attention did not depend on bits.
     """
@@ -127,7 +131,10 @@ def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -> float:
-    """Return a number that g . m never exceeds on the pattern: the zero of `check`'s F, raised until it is accepted."""
+    """Return an upper bound of g . m over the pattern, where m is the head's mixed value.
+
+    It is the zero of the function F of `check`, raised until the checker accepts it.
+    """
     allowed = np.ones((len(head.weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
     values = _floats(head.form(g))

@@ -78,7 +78,7 @@ def tail(model: Model, mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
 
 
 def relu_chain(model: Model) -> tuple[Step, ...] | None:
-    """Return the tail as steps on the flattened mixed values (H v), or None if it is not a ReLU network.
+    """Return the map from the flattened mixed values (H v) to the output as steps; None if it is not a ReLU network.
 
     Consecutive affine maps are multiplied out, so no step has width d.
     """
@@ -136,7 +136,9 @@ def line_ranges(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], aside: Float[Array, " m"],
     low: Float[Array, " n"], high: Float[Array, " n"],
 ) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:  # fmt: skip
-    """Bound the output for many intervals low < o < high, x = start + o direction up to `aside` in each coordinate.
+    """Bound the chain's output over many intervals low < o < high, for inputs x = start + o direction.
+
+    Each coordinate of x may differ from that by up to `aside`.
 
     Returns:
         the proved bounds, and bounds without any allowance for rounding.

@@ -185,7 +185,7 @@ class Head:
         return self._forms[g]
 
     def gains(self, g: tuple[Fraction, ...], U: Fraction, pattern: dict[int, int]) -> list[list[Gain]]:
-        """For each position, and each bit that the pattern allows: an upper bound of g . v - U, and the weight."""
+        """Return an upper bound of g . v - U, and the weight, for each position and each bit of the pattern."""
         low, _ = enclosed(U)  # F decreases in U, so rounding U down makes the check stricter
         bits = [(pattern[t],) if t in pattern else (0, 1) for t in range(len(self.weights))]
         rows = zip(self.form(g), self.weights, bits, strict=True)
@@ -193,12 +193,12 @@ class Head:
 
 
 def never_exceeds(gains: list[list[Gain]]) -> bool:
-    """Whether F(U) <= 0, so that no input of the pattern has g . m > U."""
+    """Return whether F(U) <= 0 is proved, so that no input of the pattern has g . m > U."""
     return sum(max(gain * weight[gain > 0] for gain, weight in pair) for pair in gains) <= 0
 
 
 def sum_never_exceeds(heads: list[list[list[Gain]]]) -> bool:
-    """Whether no input of the pattern has sum g_h . m_h > sum U_h, bounding all heads at once."""
+    """Return whether it is proved for all heads at once that no input of the pattern has sum g_h . m_h > sum U_h."""
     tables = []
     for gains in heads:
         # The largest and the least total weight: a gain below 0 is divided by the first, one above by the second.

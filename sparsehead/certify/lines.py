@@ -56,7 +56,7 @@ def line_of(values: Ball) -> Line | None:
 
 
 def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> Choices:
-    """Return the `Choices` of o in float64, always with a row for [CLS], of weight 0 if it is not attended to."""
+    """Return scores and values o on the line as `Choices` in float64; [CLS] has weight 0 if it is not attended to."""
     plain, o = scores.mid[..., 0], line.o
     if not model.attends_cls:
         plain, o = np.vstack([plain, np.full((1, 2), -np.inf)]), np.vstack([o, np.zeros((1, 2))])
@@ -64,7 +64,9 @@ def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> C
 
 
 def scalar_gap(model: Model, f: SparseFunction) -> float | None:
-    """Return the distance between the values of o for f = 0 and for f = 1; None if no single scalar is decoded."""
+    """Return the distance between the mixed scalar's values for f = 0 and for f = 1; None if no single scalar is
+    decoded.
+    """
     if model.L != 1 or model.H != 1 or f.s == 0:
         return None
     scores, values = tables(model)

@@ -1,6 +1,7 @@
 """Bounds on the mixes of a one-layer model's heads, as sums over tokens, when some bits are fixed and others are free.
 
-Head h mixes m_h = sum_t w_t v_t / D_h, D_h = sum_t w_t. For any vector c_h, linear form g and number theta
+Head h gives token t the weight w_t and the value v_t, so its mix is m_h = sum_t w_t v_t / D_h with D_h = sum_t w_t. For
+any vector c_h, linear form g and number theta
 
     g . (m_h - c_h) = theta + z_h / D_h,      z_h = sum_t w_t (g . (v_t - c_h) - theta),
 
@@ -95,13 +96,16 @@ class Mixture(ABC):
         self.reach = (largest[None] + np.abs(self.c)) * UP
 
     def blurred(self, G: Float[Array, "B H c f"]) -> Float[Array, "B H f"]:
-        """A bound on the distance of G . Z_h from its computed sum."""
+        """Bound the rounding error of G . Z_h, a linear form of the sums Z_h over the tokens of head h."""
         _, H, k, _ = G.shape
         lost = self.blur + 4 * (self.X.shape[1] + H * k + 32) * UNIT * self.size
         return (lost[:, :, None, :] @ np.abs(G))[:, :, 0] * UP + TINY
 
     def ranges(self, g: Float[Array, "B H k f"]) -> tuple[Float[Array, "B f"], Float[Array, "B f"]]:
-        """Bounds of sum_h g_h . (m_h - c_h), in exact arithmetic and in float64."""
+        """Return bounds of sum_h g_h . (m_h - c_h), in exact arithmetic and in float64.
+
+        m_h is the mixed value of head h, and c_h its centre.
+        """
         return self.lower(g), -self.lower(-g)
 
     @property
@@ -117,7 +121,10 @@ class Mixture(ABC):
         return np.concatenate([_sum(constant, self.least(G)) for G, constant in parts], axis=1)
 
     def linear(self, g: Float[Array, "B H k f"]) -> tuple[Float[Array, "B H c f"], Float[Array, "B f"]]:
-        """Return (G, constant): sum_h g_h . (m_h - c_h) >= constant + the computed sum of G . X over chosen tokens."""
+        """Return (G, constant), which turn a linear form of the mixed values into a sum over tokens.
+
+        sum_h g_h . (m_h - c_h) is at least constant plus the computed sum, over the tokens of an input, of G . X.
+        """
         theta = self.anchors(g)
         G = np.concatenate([g, -theta[:, :, None]], axis=2)
         low, high = self.head_ranges(G)
@@ -127,7 +134,7 @@ class Mixture(ABC):
         return sigma[:, :, None] * G, (theta + iota).sum(axis=1) - lost * UP - TINY
 
     def slopes(self, low: Float[Array, "B H f"], high: Float[Array, "B H f"]) -> tuple[Array, Array]:
-        """Return sigma and iota, as in the docstring of this file, for z in [low, high]."""
+        """Return sigma and iota, such that z / D >= sigma z + iota for z in [low, high] (docstring of this file)."""
         ends = np.stack([low, high])
         ratios = np.minimum(ends / self.D_low[..., None], ends / self.D_high[..., None])
         sigma = np.where(high > low, (ratios[1] - ratios[0]) / (high - low), 1 / self.D_high[..., None])
@@ -135,16 +142,18 @@ class Mixture(ABC):
         return sigma, (ratios - sigma * ends - lost).min(axis=0) - TINY
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
-        """Return theta. Any numbers are valid; those near the least value of g . (m - c) give the best bounds."""
+        """Return the numbers theta of the docstring of this file. Any numbers are valid; those near the least value of
+        g . (m - c) give the best bounds.
+        """
         return np.zeros((len(g), g.shape[1], g.shape[3]))
 
     @abstractmethod
     def head_ranges(self, G: Float[Array, "B H c f"]) -> tuple[Float[Array, "B H f"], Float[Array, "B H f"]]:
-        """Bounds of G_h . Z_h, head by head."""
+        """Bound G_h . Z_h, a linear form of the sums over tokens of head h, for each head."""
 
     @abstractmethod
     def least(self, G: Float[Array, "B H c f"]) -> Float[Array, "B f"]:
-        """A lower bound of the computed sum over tokens, for all heads together."""
+        """Return a lower bound of the computed sum of G . X over tokens, for all heads together."""
 
 
 class AllInputs(Mixture):

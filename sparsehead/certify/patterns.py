@@ -117,7 +117,7 @@ def worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, f
 def _scalar_proof(
     model: Model, f: SparseFunction, chain: tuple[Step, ...], scores: Ball, line: Line
 ) -> Proof:
-    """Prove by one scalar: each pattern's o lies in a bracket, and the output is piecewise linear in o."""
+    """Prove a model that decodes one mixed scalar o: bound o for each pattern; the output is piecewise linear in o."""
     low, high = bracket(scores[..., 0], exact(line.o), f.support)
     line, aside = line.along()
     low, high = np.nextafter(low - aside, -np.inf), np.nextafter(high + aside, np.inf)
@@ -184,7 +184,7 @@ def _brackets(
 
 
 def _attended(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> Ball:
-    """U at [CLS] for each pattern: bounds of each coordinate after W_C where sigma is linear, before it otherwise."""
+    """Bound the attended state at [CLS] for each pattern: after W_C if sigma is linear, before W_C otherwise."""
     layer: Layer = model.layers[0]
     cls = exact(np.broadcast_to(model.encoding.cls, (2**f.s, model.d)))
     if layer.sigma != "identity":

@@ -22,7 +22,7 @@ from .chain import Step
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """low <= x <= high."""
+    """All x with low <= x <= high in every coordinate."""
 
     low: Float[Array, " m"]
     high: Float[Array, " m"]
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Zonotope:
-    """base plus the sum of any subset of the steps, up to `error` in each coordinate."""
+    """All sums of base and any of the steps, up to `error` in each coordinate."""
 
     base: Float[Array, " m"]
     steps: Float[Array, "n m"]

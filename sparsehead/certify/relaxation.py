@@ -1,6 +1,7 @@
 """A linear lower bound of the signed output over a set of mixed values: residual, LayerNorm, MLP, LayerNorm, read-out.
 
-With U at [CLS] = u0 + delta (`Attended`) each part is replaced by a linear bound in delta, from the output backwards.
+Let u0 + delta be the state U after attention at [CLS] (`Attended`). Starting at the output and going backwards, each
+part of the model is replaced by a bound that is linear in delta.
 
 LayerNorm.  Let C remove the mean, s(U) = sqrt(|C U|^2 / d + eps) and r = 1 / s. A linear form of the normalised
 vector is phi(U) = kappa . C U / s(U). With phi0 and s0 the values of phi and s at u0 and t = C u0 / (d s0), the
@@ -12,8 +13,8 @@ an identity: multiply by s. s is convex, so e >= 0. With the unit vector a = C u
 
     s^2 - (s0 + t . delta)^2 = (|C delta|^2 - (a . delta)^2) / d + (a . delta)^2 eps / (d s0^2) =: q,
 
-so e <= q / (2 (s0 + t . delta)) where that is positive, and e <= |C delta| / sqrt(d) - t . delta always. So phi lies
-in phi0 + r (the range of E . delta, less phi0 e), and r times it has a lower line as z / D has in `mixtures`.
+so e <= q / (2 (s0 + t . delta)) where that is positive, and e <= |C delta| / sqrt(d) - t . delta always. So phi - phi0
+is r times a number in a known range. A linear lower bound of such a product is derived as that of z / D in `mixtures`.
 
 MLP.  The activation of each unit lies between two lines over the range of its input (`activation_lines`).
 
@@ -76,7 +77,10 @@ def _normed_size(size: Float[Array, " d"], norm: LayerNorm | None) -> Float[Arra
 
 
 class Attended:
-    """U at [CLS] over a region, exact and in float64: a centre u0, |U| <= size, ranges of linear forms of U - u0."""
+    """The attended state U at [CLS] over a region, exact and in float64: its centre u0, size and linear forms.
+
+    |U| <= size in every coordinate, and `ranges` bounds linear forms of U - u0.
+    """
 
     def __init__(self, model: Model, region: Mixture) -> None:
         layer = model.layers[0]
@@ -101,7 +105,9 @@ class Attended:
         self.along, self.across = far[:, -1] ** 2 / d * UP, (far[:, :-1] ** 2).mean(axis=1) * UP
 
     def pulled(self, E: Float[Array, "B d f"]) -> tuple[Float[Array, "B H k f"], Float[Array, "B f"]]:
-        """Return (g, lost): E . (U - u0) = g . (m - c) up to `lost`."""
+        """Return (g, lost), such that E . (U - u0) differs from the form g . (m - c) of the mixed values by at most
+        `lost`.
+        """
         B, d, f = E.shape
         g = self.W @ E
         lost = (d + 4) * UNIT * (2 * self.mixed[:, None] @ (np.abs(self.W) @ np.abs(E)))
@@ -116,7 +122,7 @@ class Attended:
 
 
 class Plain:
-    """Linear forms of U itself, for a model without LayerNorm."""
+    """Linear forms of the attended state U itself, for a model without LayerNorm."""
 
     def __init__(self, U: Attended) -> None:
         d = U.u0.shape[1]
@@ -138,7 +144,7 @@ class Plain:
 
 
 class Normed:
-    """Linear forms of the normalised U, without gain and bias; see the docstring of this file."""
+    """Linear forms of the attended state U after LayerNorm without gain and bias; see the docstring of this file."""
 
     def __init__(self, U: Attended, norm: LayerNorm) -> None:
         self.U, self.gain, self.bias = U, norm.gain, norm.bias

@@ -48,8 +48,8 @@ def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
 
 
 def worst_inputs(model: Model | Network, f: SparseFunction) -> Shaped[Array, "n T"]:
-    """Return inputs on which the model is likely to be wrong: the plain ones, up to 512 random ones and, for one-layer
-    models, plain ones changed against the label by the linearised effect of each bit, in four rounds.
+    """Return (phi0, E, a, b): the linear form is phi0 + r (E . (U - u0) + rest) with a <= rest <= b (top of this
+    file).
     """
     rng = stream(0, "counterexamples")  # a fixed seed is fine: no claim depends on which inputs are tried
     patterns, plain = _patterns(f), plain_inputs(f)

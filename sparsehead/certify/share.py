@@ -1,8 +1,8 @@
 """A proved bound on the share of inputs on which a model differs from f, the bits being independent.
 
-Inputs are split as in `branches`. Over a part, `tails` bounds what the heads mix for all but a small share of its
-inputs, `signed` gives the linear lower bound of the output that follows from it, and Chernoff's bound says how rarely
-that is not above zero. The parts' bounds, weighted by their probabilities, add up to the answer. The part that
+Inputs are split as in `branches`. Over each part, `tails` bounds the heads' mixed values for all but a small share of
+inputs. From that, `signed` derives a linear lower bound of the signed output, and Chernoff's bound says for how few
+inputs it is not above zero. The parts' bounds, weighted by their probabilities, add up to the answer. The part that
 contributes most is split next; a part that stays undecided contributes its whole probability.
 """
 
@@ -28,7 +28,11 @@ TARGET = 1.5e-10  # a share below which no part is split any more
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A set of inputs: what it fixes, its sign and probability, the bound of its wrong share, the bit to split by."""
+    """A set of inputs.
+
+    `state` has the bits that it fixes, `sign` is that of a correct output, `chance` its probability, `share` a bound on
+    the share of it that is wrong, and `split` the bit to split it by.
+    """
 
     state: Int[Array, " T"]
     sign: float
@@ -45,9 +49,10 @@ class Part:
 def proved_share(
     model: Model, f: SparseFunction, tokens: Tokens, chance: Float[Array, " T"], *, limit_seconds: float
 ) -> float:
-    """An upper bound of the probability of an input on which model and f differ; `chance` is that of a 1.
+    """Return an upper bound of the probability of an input on which model and f differ.
 
-    Give up after a fifth of the time if hardly any part has a bound by then.
+    `chance` has the probability of a 1 at each position. Give up after a fifth of the time if hardly any part has a
+    bound by then.
     """
     start = time.process_time()
     # Bits that are always 0 or always 1 are fixed; so are those that are 1 so rarely that exponentials would underflow,
@@ -93,7 +98,7 @@ def _split(
 
 
 def parts_at_once(tokens: Tokens) -> int:
-    """How many parts are bounded together: few enough for `tails` to bound several linear forms at once."""
+    """The number of parts that are bounded together: few enough for `tails` to bound several linear forms at once."""
     n, _, H, k = tokens.value.shape
     return max(1, min(2**22 // (2 * n * H * (k + 1)), 2**14 // (H * min(n, HEAVY))))
 
@@ -105,7 +110,9 @@ def bound_parts(
     chance: Float[Array, " T"],
     sign: Float[Array, " B"],
 ) -> list[Part]:
-    """The bound for each part, the least of those by budgets."""
+    """Return the parts with a bound on the wrong share of each, the smaller of those from two budgets of excluded
+    inputs.
+    """
     share, split = np.ones(len(state)), np.full(len(state), -1)
     left = np.arange(len(state))
     # Shares of a part's inputs that may escape the bounds on what is mixed. The smaller one is enough for most parts;
@@ -128,9 +135,10 @@ def bound_parts(
 
 
 def most_moving(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int[Array, " B"]:
-    """The free bit that moves U at [CLS] most, by what is mixed or by the heads' denominators; -1 if no bit is free.
+    """Return the free bit that moves the attended state at [CLS] most, through sums or denominators; -1 if none is
+    free.
 
-    A token that outweighs all others has a value near the mean c, so that its bit hardly moves sum w (v - c). It moves
+    If a token outweighs all others, its value is near the mean c, so its bit hardly moves sum w (v - c). But it moves
     the denominator, and with it the mix, by about its share of the weight times the distance between values.
     """
     W = np.abs(model.layers[0].W_C)
@@ -144,13 +152,15 @@ def most_moving(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int
 
 
 def _events(model: Model) -> int:
-    """About how many events a part's bounds rest on; they are counted when they are used."""
+    """Estimate the number of bounds with a small chance to fail that are used for one part."""
     mlp = model.layers[0].mlp
     return 4 * (model.H + 1) * (model.d + 4 + (0 if mlp is None else mlp.W_1.shape[1]))
 
 
 def enumerated_share(model: Model, f: SparseFunction, chance: Float[Array, " T"]) -> float:
-    """The probability of the inputs on which model and f differ, or on which rounding leaves it open: all are tried."""
+    """Return the probability of the inputs on which model and f differ or rounding leaves it open, by trying all
+    inputs.
+    """
     total, inputs_at_once = 0.0, 2**14
     for start in range(0, 2**f.T, inputs_at_once):
         numbers = np.arange(start, min(2**f.T, start + inputs_at_once))

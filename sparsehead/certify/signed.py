@@ -15,7 +15,10 @@ from .relaxation import LIPSCHITZ, Attended, Normed, Plain, norm_rounding
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """scale (sign (output - threshold)) >= constant + g . (m - c) for a scale between 0 and `largest_scale`."""
+    """A linear lower bound of the signed output in the mixed values m, around their centre c.
+
+    For some scale in (0, `largest_scale`]:  scale * sign * (output - threshold) >= constant + g . (m - c).
+    """
 
     constant: Float[Array, " B"]
     g: Float[Array, "B H k"]
@@ -46,7 +49,7 @@ class Hidden:
 
 
 def hidden(model: Model, U: Attended) -> Hidden:
-    """Return the inputs of the MLP's units, with bounds."""
+    """Return the inputs of the MLP's units at the centre of the region, with bounds over the region."""
     layer = model.layers[0]
     mlp = layer.mlp
     assert mlp is not None
@@ -93,7 +96,10 @@ def signed_form(model: Model, region: Mixture, sign: Float[Array, " B"]) -> Form
 def _through_mlp(
     model: Model, units: Hidden, ell: Float[Array, "B d"]
 ) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-    """Return (constant, E) with ell . (act(h) W_2 + b_2) >= constant + E . (U - u0), the MLP's rounding included."""
+    """Return (constant, E) with ell . (act(h) W_2 + b_2) >= constant + E . (U - u0), the MLP's rounding included.
+
+    h are the inputs of the MLP's units, and U is the attended state with centre u0.
+    """
     mlp = model.layers[0].mlp
     assert mlp is not None
     f, d = mlp.W_2.shape
@@ -120,9 +126,10 @@ def _read_out(
     size: Float[Array, "B d"],
     moved: Float[Array, " B"],
 ) -> tuple[Float[Array, " B"], Float[Array, "B d"], Float[Array, " B"]]:
-    """Return (constant, ell, scale): s sign (output - threshold) >= constant + ell . y for a positive s <= scale.
+    """Return (constant, ell, scale): s sign (output - threshold) >= constant + ell . y for some positive s <= scale.
 
-    |y| <= size, and |C (y - y0)| / sqrt(d) <= moved; s is 1 without a last LayerNorm.
+    y is the input of the last LayerNorm: |y| <= size, and |C (y - y0)| / sqrt(d) <= moved, where C removes the mean. If
+    there is no such LayerNorm, s is 1.
     """
     norm, d = model.final_norm, model.d
     w_size = np.abs(model.w)

@@ -1,6 +1,7 @@
-"""Sums of independent terms with two values each, and how far all but a share of them lie from their means.
+"""Sums of independent terms with two values each: bounds on their distance from the mean that hold except with a small
+probability.
 
-Term t is x_0 or x_0 + move, with probabilities 1 - p and p. For every real lambda (docs/theory.md 9.5)
+Term t is x_0 + b move, where b is 1 with probability p and else 0. For every real lambda (docs/theory.md 9.5)
 
     E exp(lambda move (b - p)) <= exp(lambda^2 move^2 w(p) / 2),      w(p) = (1 - 2p) / (2 ln((1 - p) / p)),
 
@@ -8,9 +9,9 @@ so that S, the sum of the terms, has lighter tails than a normal variable of the
 
     P(S >= E S + x) <= exp(-L)      if   x = sqrt(2 L W).
 
-W is a quadratic form of the coefficients of S, so that many linear forms of the same terms cost no sum over tokens.
-This is poor if a few terms make up most of W. Therefore the 1, 2, 4, .. heaviest terms are also bounded by the sum of
-their largest values, and only the rest as above; the least of these bounds counts.
+W is a quadratic form of the coefficients of S, so for further linear forms of the same terms no sum over tokens is
+needed. The bound is poor if a few terms make up most of W. Therefore the 1, 2, 4, .. heaviest terms are also bounded by
+the sum of their largest values, and only the rest as above; the least of these bounds counts.
 
 Rounding. Moves are float64 numbers and taken as exact. Variances and sums are rounded; ROOM, or a multiple of UNIT
 times the sum of absolute values, raises each bound by more than that.
@@ -29,7 +30,9 @@ CUTS = np.array([0, *(2**i for i in range(10))])  # the heavy terms are taken in
 
 
 def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """w(p) from above; it is at most 1/4, which it is at p = 1/2, and 0 at p = 0 and 1."""
+    """Return an upper bound of w(p) of this file's docstring; w is 1/4 at p = 1/2, its maximum, and 0 at p = 0 and
+    1.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         w = (1 - 2 * p) / (2 * np.log((1 - p) / p)) * ROOM
     return np.where(np.abs(1 - 2 * p) < 1e-3, 0.25, np.minimum(w, 0.25))
@@ -37,7 +40,7 @@ def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """B families of n terms with c coordinates each; a linear form of the coordinates is a sum as above.
+    """B families of n terms, each a vector of c coordinates; a linear form of the coordinates is a sum as above.
 
     Args:
         mean: of the sum.
@@ -60,7 +63,7 @@ class Sums:
 
     @classmethod
     def of(cls, first: Float[Array, "B n c"], moves: Float[Array, "B n c"], p: Float[Array, " n"]) -> "Sums":
-        """The sums of terms with the values `first` and `first + moves`."""
+        """Make the sums from the terms' two values, `first` and `first + moves`."""
         chance, w = p[:, None], tail_variance(p)[:, None]
         weighted = w * moves
         spread = weighted.transpose(0, 2, 1) @ moves
@@ -83,7 +86,7 @@ class Sums:
         )
 
     def some(self, chosen: Bool[Array, " B"]) -> "Sums":
-        """Some of the families."""
+        """Return the sums of the chosen families."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return Sums(**{name: x[chosen] if isinstance(x, np.ndarray) else x for name, x in plain.items()})
 
@@ -94,10 +97,11 @@ class Sums:
     def beyond(
         self, G: Float[Array, "B c f"], log_inverse: float, signs: tuple[float, ...]
     ) -> list[Float[Array, "B f"]]:
-        """For sign 1 by how much a form G can lie above its mean, for sign -1 below, but for a share of inputs.
+        """Return how far each form G can lie above (sign 1) or below (sign -1) its mean, except with a small
+        probability.
 
-        The share is exp(-log_inverse), for each form and sign. A term is above its mean by at most (1 - p) move or
-        p |move|, so several of them by the sum of |move| / 2 + (1/2 - p) move.
+        The probability is exp(-log_inverse) for each form and sign. Heavy terms are bounded by their largest values: a
+        term exceeds its mean by at most (1 - p) move, or p |move| if move < 0, which is |move| / 2 + (1/2 - p) move.
         """
         sizes = np.abs(G)
         forms = G.transpose(0, 2, 1)
@@ -122,7 +126,9 @@ class Sums:
         return found
 
     def _variance(self, G: Float[Array, "B c f"], sizes: Float[Array, "B c f"]) -> Float[Array, "B f"]:
-        """W of the light terms from above: its rounding is at most a multiple of (|G| . deviations)^2."""
+        """Return an upper bound of W for the light terms, whose rounding is at most a multiple of (|G| .
+        deviations)^2.
+        """
         W = self.spread_light
         deviations = np.sqrt(np.diagonal(W, axis1=1, axis2=2))
         found = np.maximum((G * (W @ G)).sum(axis=1), 0.0)

@@ -1,17 +1,17 @@
-"""Bounds on what the heads mix that hold for all but a share of inputs, the free bits being independent.
+"""Bounds on the heads' mixed values that hold for all but a small share of inputs, if the free bits are independent.
 
-A linear form of Z (`mixtures`) is a sum over tokens of independent terms with two values each, x_0 and x_1, taken with
-probabilities 1 - p and p. Its tails are bounded in two ways.
+A linear form of a head's sums Z (`mixtures`) is a sum of independent terms, one for each token. A term has two values,
+x_0 and x_1, with probabilities 1 - p and p. The tails of such a sum S are bounded in two ways.
 
     normal    by the tails of a normal variable (`sums`): cheap for many forms
-    Chernoff  P(S >= level) <= exp(-lambda level) E exp(lambda S) with the exact expectation: for the last form, the
-              output's
+    Chernoff  P(S >= level) <= exp(-lambda level) E exp(lambda S) with the exact expectation: only for the output,
+              which is the last form
 
-The second holds for every lambda > 0, so lambda is chosen from a grid. Each use of the first is an event that fails
-with probability at most `MostInputs.each`; `events` counts them, and a union bound adds them up.
+The second holds for every lambda > 0, so lambda is chosen from a grid. Each use of the first bound fails with
+probability at most `MostInputs.each`. `events` counts the uses, and a union bound adds up their probabilities.
 
-Rounding. Terms are float64 numbers and taken as exact: what true terms differ by is in `Mixture.blur`, for every input.
-Exponentials and sums are rounded; ROOM or an explicit term raises each bound by more than that.
+Rounding. Terms are float64 numbers and taken as exact: `Mixture.blur` bounds their distance from the true terms, for
+every input. Exponentials and sums are rounded; ROOM or an explicit term raises each bound by more than that.
 """
 
 import numpy as np
@@ -25,7 +25,9 @@ BOTH = (-1.0, 1.0)
 
 
 class MostInputs(Mixture):
-    """Bounds for all but a share of the values of the free bits; `spent` is that share so far, in every part."""
+    """Bounds for all but a share of the values of the free bits; `spent` is the share excluded so far, in every
+    part.
+    """
 
     def __init__(
         self, tokens: Tokens, state: Int[Array, "B T"], chance: Float[Array, " T"], each: float
@@ -58,7 +60,10 @@ class MostInputs(Mixture):
         return max(1, 2**18 // (B * H * min(n, HEAVY)))
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
-        """About the largest theta that g . (m - c) falls below with probability `each` only.
+        """Return numbers theta that the form g . (m - c) falls below with probability about `each`.
+
+        If the denominator D is nearly constant, a normal approximation is good enough. Otherwise theta is found by
+        bisection between 0 and the least value that one token can have.
 
         If the denominator is nearly constant, the root for a normal sum is near enough. Otherwise a bracket from the
         least value that a token has to 0 is narrowed.
@@ -74,12 +79,16 @@ class MostInputs(Mixture):
     def _gain(
         self, sums: Sums, own: Float[Array, "P k f"], theta: Float[Array, "P f"]
     ) -> Float[Array, "P f"]:
-        """The lower bound of g . Z - theta D."""
+        """Return a lower bound of g . Z - theta D, where D is the head's denominator, that fails with probability
+        `each`.
+        """
         G = np.concatenate([own, -theta[:, None]], axis=1)
         return sums.middle(G) - sums.beyond(G, self.log_each, (-1.0,))[0]
 
     def _bracketed(self, chosen: Bool[Array, " P"], own: Float[Array, "unsteady k f"]) -> Array:
-        """Bisection, and a last step that cannot pass the root, since the slope of the gain is at most that of D."""
+        """Find theta by bisection; a last step cannot pass the root, since the slope of the gain is at most D's upper
+        bound.
+        """
         sums = self.by_head.some(chosen)
         least, most = (
             end.reshape(len(chosen), 1, -1)[chosen]
@@ -97,7 +106,11 @@ class MostInputs(Mixture):
         return low + gained / D_high
 
     def _normal_anchors(self, own: Float[Array, "P k f"]) -> tuple[Float[Array, "P f"], Bool[Array, " P"]]:
-        """The root of theta D + sqrt(a V(theta)), a = 2 log_each, V the variance of g . Z - theta D; if D is steady."""
+        """Return the root theta <= 0 of theta D + sqrt(a V(theta)) = 0, and whether the denominator D is steady enough
+        for it.
+
+        a is 2 log_each, and V(theta) bounds the variance of g . Z - theta D.
+        """
         W, D, a = self.by_head.spread, self.D.reshape(-1, 1), 2 * self.log_each
         V = (own * (W[:, :-1, :-1] @ own)).sum(axis=1)
         mixed, V_D = (W[:, -1:, :-1] @ own)[:, 0], W[:, -1, -1:]
@@ -120,7 +133,7 @@ class MostInputs(Mixture):
         return self.together.middle(flat) - self.together.beyond(flat, self.log_each, (-1.0,))[0]
 
     def chance_below(self, g: Float[Array, "B H k"], bound: Float[Array, " B"]) -> Float[Array, " B"]:
-        """An upper bound of P(sum_h g_h . (m_h - c_h) <= bound), apart from `spent`."""
+        """Return an upper bound of P(sum_h g_h . (m_h - c_h) <= bound), not counting the share `spent`."""
         G, constant = self.linear(g[..., None])
         level = bound - constant[:, 0] + 4 * UNIT * (np.abs(bound) + np.abs(constant[:, 0])) + TINY
         B, n = self.X.shape[:2]
@@ -131,7 +144,9 @@ class MostInputs(Mixture):
 def tail_chances(
     terms: Float[Array, "B n 2"], p: Float[Array, " n"], level: Float[Array, " B"]
 ) -> Float[Array, " B"]:
-    """Upper bounds of P(S >= level), S the sum of terms[t, b_t], b_t = 1 with probability p_t independently."""
+    """Return upper bounds of P(S >= level), where S = sum_t terms[t, b_t] and b_t is 1 with probability p_t,
+    independently.
+    """
     most = terms.max(axis=2)
     never = most.sum(axis=1) + (most.shape[1] + 4) * UNIT * np.abs(most).sum(axis=1) < level
     move = terms[..., 1] - terms[..., 0]
@@ -152,7 +167,9 @@ def tail_chances(
 def log_chernoff(
     terms: Float[Array, "B n 2"], p: Float[Array, " n"], level: Float[Array, " B"], rate: Float[Array, " B"]
 ) -> Float[Array, " B"]:
-    """ln of exp(-rate level) prod_t E exp(rate terms_t), from above; infinite where it cannot be evaluated."""
+    """Return an upper bound of ln( exp(-rate level) prod_t E exp(rate terms_t) ); infinite if it cannot be
+    evaluated.
+    """
     at = rate[:, None, None] * terms
     top = at.max(axis=2)
     inner = np.exp(at - top[..., None])

@@ -140,7 +140,7 @@ def _chances(p: float | int | Sequence[float], T: int) -> Float[Array, " T"]:
 def _share(
     model: Model, f: SparseFunction, chance: Float[Array, " T"], complete: bool, limit_seconds: float
 ) -> float:
-    """Bound the share by enumeration or by parts; return 1, which is always valid, if neither applies."""
+    """Return an upper bound of the probability of a wrong input: by enumeration, or by parts; 1 if neither applies."""
     if complete:
         return enumerated_share(model, f, chance)
     if not applies(model) or 2**f.s * f.T > MOST_PATTERN_TOKENS or not np.isfinite(largest_output(model)):

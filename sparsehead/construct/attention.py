@@ -1,4 +1,5 @@
-"""Selections: a key vector u, which determines where a head attends, and a value vector w, which it reads there.
+"""Selections: for one head a key vector u, which determines where it attends, and a value vector w, which it reads
+there.
 
 The query is [CLS], so token t has the score <u, x_t>, and the head's output is o = sum_t a_t <w, x_t>. Given a code c
 (positive or signed integers), each selection below makes o, on every input, a monotone function of sum_i c_i b_i up to
@@ -56,7 +57,9 @@ def check_reach(rho: float, encoding: Encoding) -> float:
 
 
 def default_leak(code: Code) -> float:
-    """Return a leak that keeps half of each gap of o: delta/(2 + 2 delta), delta = 1/sum|c_i|.   Paper: single-head"""
+    """Return delta/(2 + 2 delta) with delta = 1/sum|c_i|: a leak that keeps half of each gap between the head's
+    outputs.   Paper: single-head
+    """
     return 1 / (2 * (code.total + 1))
 
 
@@ -89,10 +92,11 @@ def support_rows(encoding: Encoding, support: tuple[int, ...]) -> Float[Array, "
 def additive_selection(
     encoding: Encoding, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool
 ) -> Selection:
-    """Return the selection for tokens E_b + P_t.
+    """Return the selection for tokens E_b + P_t, which sums the relevant bits b_i with the integers c_i of the code.
 
-    Positive code: <u, P_i> = beta + ln c_i and w reads the bit, so o = (1 - leak) sum c_i b_i / sum c + leak * (a mean
-    of irrelevant bits), up to a constant; the leak is the same on every input.
+    Positive code: relevant position i has the score beta + ln c_i, with beta large enough for the leak, and the value
+    is the bit. So the output is (1 - leak) sum c_i b_i / sum c + leak * (a mean of irrelevant bits), up to a constant;
+    the leak is the same on every input.
 
     Mixed signs: a value is a function of the bit plus a function of the position, so no position can read its bit
     negated. Instead the value of the position has the sign, and the bit changes the attention slightly: with
@@ -141,10 +145,11 @@ def trainable_positions(
 def trainable_selection(
     T: int, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool, d: int | None = None
 ) -> Selection:
-    """Return a selection with its own positions: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere; d = 4.
+    """Return a selection with positions of its own: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere.
 
-    eta_i = beta + ln |c_i| is the score of position i, so o is the same as with one-hot positions; ||P||_F <= sqrt(s).
-    Mixed signs need a fifth axis for the values of the relevant positions; then ||P||_F <= sqrt(2 s).
+    eta_i = beta + ln |c_i| is the score of position i, and e_3 a unit vector in width d = 4. The head's output is the
+    same as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis for the values of the relevant
+    positions; then ||P||_F <= sqrt(2 s).
     Paper: single-head-trainable
     """
     move, at_support, at_one = _bit_and_position(code)
@@ -167,9 +172,9 @@ def trainable_selection(
 def _irrelevant_scores(
     encoding: Encoding, support: tuple[int, ...], U: Float[Array, "d 2"], attends_cls: bool
 ) -> tuple[Float[Array, " n"], Float[Array, " n"], float]:
-    """Return slope and offset of each irrelevant token's score, beta * slope + offset, and the largest slope.
+    """Return slope and offset of each irrelevant token's score, which is beta * slope + offset, and the largest slope.
 
-    Each token has the bit with the larger score.
+    Of a position's two tokens the one with the larger score is taken.
     """
     tokens, cls = encoding.project(U)
     outside = np.delete(tokens, list(support), axis=0)
@@ -207,7 +212,7 @@ def scale_for_leak(
 
 
 def _excess(beta: float, slope: Float[Array, " n"], offset: Float[Array, " n"], goal: float) -> float:
-    """Return ln(total weight of irrelevant tokens / e^beta) - goal."""
+    """Return ln(total weight of irrelevant tokens / e^beta) - goal, which `scale_for_leak` sets to zero."""
     scores = beta * slope + offset
     top = scores.max()
     return float(top + np.log(np.exp(scores - top).sum())) - beta - goal
@@ -218,10 +223,11 @@ def bag_selection(
 ) -> Selection:
     """Return the selection for tokens b_t P_t with orthonormal P, which has no leakage.
 
-    With N = T (+ 1 for [CLS]) tokens, score eta_i = ln(1 + N tau |c_i| / C) and value sign c_i (1 - e^{-eta_i}) / tau,
-    the output is  (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C)  exactly: absent tokens have score and value 0,
-    so each contributes e^0 = 1 to the denominator, and a present token e^{eta_i} instead. tau = 1 for positive codes;
-    for mixed signs tau = 1/(8 C), so that the denominator varies too little to change the order of the code values.
+    The code's integers are c_i, and C = sum |c_i|. With N = T (+ 1 for [CLS]) tokens, score eta_i = ln(1 + N tau |c_i|
+    / C) and value sign c_i (1 - e^{-eta_i}) / tau, the output is  (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C)
+    exactly: absent tokens have score and value 0, so each contributes e^0 = 1 to the denominator, and a present token
+    e^{eta_i} instead. tau = 1 for positive codes; for mixed signs tau = 1/(8 C), so that the denominator varies too
+    little to change the order of the code values.
     Paper: single-head-bag, beyond-boolean
     """
     c = np.array(code.weights, dtype=np.float64)

@@ -98,8 +98,10 @@ def _bit_by_bit(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cl
 def _separate(
     f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
 ) -> tuple[Selection, Decoder, float]:
-    """Return selection, decoder and leak, the first of 12 halved leaks with a gap of at least 1/(8 sum |c_i|), or the
-    one with the largest gap.
+    """Return selection, decoder and leak, with a leak small enough to separate the head's outputs.
+
+    Up to 12 leaks are tried, each half of the one before, until the gap between outputs is at least 1/(8 sum |c_i|). If
+    no leak reaches that, the one with the largest gap is taken.
     """
     leak, best = default_leak(code), None
     for _ in range(12):

@@ -46,9 +46,9 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
     """Return a model with one head of value width s, for a bag of approximately orthonormal vectors.
 
-    A relevant token has score beta, and value e_i if it is the i-th (`dual` finds such maps); [CLS], if attended, has
-    score beta and value 0. If irrelevant tokens get attention zeta and their values have entries of at most nu, then
-    coordinate i of the output is at most nu zeta for bit 0 and at least (1 - zeta)/(s + 1) - nu zeta for bit 1.
+    The i-th relevant token has score beta and value e_i, a unit vector (`dual` finds such maps); [CLS], if attended,
+    has score beta and value 0. If irrelevant tokens get attention zeta and their values have entries of at most nu,
+    then coordinate i of the output is at most nu zeta for bit 0 and at least (1 - zeta)/(s + 1) - nu zeta for bit 1.
     Without [CLS] irrelevant tokens may get all attention, so the coordinate may be nu for bit 0, and nu must be below
     about 1/s.
     Paper: single-head-bag-approximate
@@ -134,9 +134,10 @@ def of_clean_bits(
 def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, attends_cls: bool) -> Model:
     """Return a model with two heads whose leakage cancels: before any ReLU, their output is exactly sum_i c_i b_i.
 
-    Head 1 has scores eta_i = ln(1 + N c_i) on the support, head 2 attends uniformly to the same N tokens. With
-    Z = sum e^{eta_i} + N - s,  Z o_1 - N o_2 = sum_i (e^{eta_i} - 1) b_i = N sum_i c_i b_i.
-    The scores of irrelevant tokens must be exactly 0: one-hot or trainable positions.   Paper: cancelling-heads
+    The code's integers are c_i. Head 1 has scores eta_i = ln(1 + N c_i) on the support, head 2 attends uniformly to the
+    same N tokens, and o_1, o_2 are their outputs. With Z = sum e^{eta_i} + N - s,  Z o_1 - N o_2 = sum_i (e^{eta_i} -
+    1) b_i = N sum_i c_i b_i. The scores of irrelevant tokens must be exactly 0: one-hot or trainable positions.
+      Paper: cancelling-heads
     """
     n = f.T + attends_cls
     rows = support_rows(encoding, f.support)

@@ -62,7 +62,7 @@ def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
 
 
 def paper_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
-    """Return the Frobenius norms of the paper's weights for this T and s, at Delta = 0.
+    """Return the Frobenius norms of the paper's weights for this T and s, if all embeddings are orthonormal.
 
     W_Q has the norm R, which grows like ln T; W_K, W_V and W_C have norms O(sqrt s).   Paper: errata-paper-6
     """

@@ -43,8 +43,9 @@ def bump_net(
 ) -> tuple[tuple[Dense, Dense], Float[Array, " u"]]:
     """Return two ReLU layers and a read-out whose output is values[j] if their input y is within delta of targets[j].
 
-    First layer: the four units of each coordinate's bump. Second: the clipped sum of k bumps, minus k - 1.
-    The first layer's entries reach B/delta + 2 for targets of size B, not B/delta.   Paper: bump-net
+    First layer: the four units of each coordinate's bump. Second: the clipped sum of k bumps, minus k - 1. If targets
+    have entries of size at most B, the first layer's entries reach B/delta + 2; the paper states B/delta.
+      Paper: bump-net
     """
     n, k = targets.shape
     W_1, b_1 = np.zeros((d, 4 * k * n)), np.zeros(4 * k * n)

@@ -39,7 +39,8 @@ class Ties(StrEnum):
 
 @dataclass(frozen=True)
 class Points:
-    """n points. The distance of two is the largest p-norm over `blocks` equal groups of coordinates, by default one.
+    """n points. The coordinates form `blocks` equal groups, by default one; the distance is the largest p-norm of a
+    group.
 
     values are the coordinates as floats, perhaps rounded; fractions the exact numbers, None for an array of floats,
     which are exact themselves. tolerant says whether any coordinate was a float.
@@ -163,7 +164,7 @@ def check_p(p: Real) -> float:
 
 
 def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
-    """Return whether D(i, j) <= limit for every pair; exact if p makes distances rational (see the module)."""
+    """Return whether D(i, j) <= limit for every pair; decided exactly for p = inf and whole p <= 100."""
     n, d = points.values.shape
     if d == points.blocks:  # numbers, not vectors: every norm is the absolute value
         points, p = replace(points, blocks=1), math.inf

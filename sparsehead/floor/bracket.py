@@ -1,14 +1,15 @@
-"""Upper bounds on the best possible success rate of any learner of s-conjunctions, without simulation.
+"""Upper bounds on the best possible success rate of any learner of s-conjunctions (ANDs of s of T bits).
 
-P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), where N is the number of s-sets that explain m samples. Leaving
+Let N be the number of s-sets that explain m samples. P_opt(m) = E[1/N] is the probability with which the best learner
+names the right set, and P_unique(m) = P(N = 1) the probability that only the right set explains the data. Leaving
 explanations out of N can only raise both, and so can revealing part of the answer. Two such bounds are computed, both
 non-decreasing in m; if the smaller one is below a target, no learner reaches the target with m samples.
 
     swap_bounds      only the s-sets that differ from the true one in a single position are counted
     counting_bound   r of the s positions are revealed; a learner then has one guess per label sequence
 
-Both are sums of non-negative terms. Cases that are not enumerated count as success, and ROUNDING is added for
-the arithmetic, so that the results are upper bounds as floats too.
+Both are sums of non-negative terms, and nothing is simulated. Cases that are not enumerated count as success, and
+ROUNDING is added for the arithmetic, so that the results are upper bounds as floats too.
 """
 
 import itertools
@@ -29,7 +30,9 @@ TAIL = 1e-13  # numbers of positives that are rarer than this are not enumerated
 
 
 def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
-    """Return upper bounds on (P_opt, P_unique) of s-conjunctions, for m samples of T Bernoulli(p) bits.
+    """Return upper bounds on (P_opt, P_unique) for ANDs of s of T Bernoulli(p) bits and m samples.
+
+    P_opt is the success rate of the best learner, P_unique the probability that only one s-set explains the samples.
 
     If a learner may make several guesses, of which validation picks the right one, P_opt = E min(1, guesses/N).
     Beyond MOST_SAMPLES samples the bound is 1.
@@ -43,7 +46,8 @@ def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1)
 
 
 def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
-    """Return upper bounds on (P_opt, P_unique) from the explanations that differ from the true set in one position.
+    """Return upper bounds on (P_opt, P_unique), counting only explanations that differ from the true set in one
+    position.
 
     Let M samples be positive, and let d_i samples have a 0 at the true position i and a 1 at the other true positions.
     A column outside the true set is 1 on all positives with probability p^M, and can then replace i with probability
@@ -108,8 +112,9 @@ def counting_bound(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> flo
     """Return the least over r < s of a bound on the best success rate if r of the s positions are revealed.
 
     The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; in these samples it is
-    a conjunction of s-r unknown bits. Of the K = C(T-r, s-r) equally likely supports, each guess is right for at most
-    one per label sequence y, and y with M ones has probability P(y) = q^M (1-q)^(n-M), q = p^(s-r); so
+    a conjunction of s-r unknown bits. There are K = C(T-r, s-r) equally likely supports. For each label sequence y a
+    guess is right for at most one of them. A sequence y with M ones has the probability P(y) = q^M (1-q)^(n-M), q =
+    p^(s-r), so
 
         P_opt <= E_n sum_M C(n, M) min(guesses/K, P(y)).
     """
@@ -136,10 +141,10 @@ def _revealed(r: int, *, s: int, T: int, m: int, p: float, guesses: int) -> floa
 def _weights(
     d: Int[Array, "multisets s"], orders: Float[Array, " multisets"], *, s: int, m: int, p: float
 ) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
-    """Return the likely values of M, and P(M, multiset d) of `swap_bounds`; the largest entry of d means "or more".
+    """Return the likely numbers M of positive samples, and P(M, multiset d) of `swap_bounds`.
 
-    A multinomial is a vector of independent Poisson counts given their sum. This turns the sums over "or more" into
-    convolutions of probabilities, without overflow or underflow.
+    The largest entry of d means "or more". A multinomial is a vector of independent Poisson counts given their sum.
+    This turns the sums over "or more" into convolutions of probabilities, without overflow or underflow.
     """
     cut, near = d.max(), p ** (s - 1) * (1 - p)
     j = np.arange(m + 1)
@@ -169,7 +174,7 @@ def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " 
 
 
 def _cut(s: int) -> int:
-    """Return the largest D <= MULTISETS such that 0 .. D has at most MULTISETS multisets of size s, but at least 1."""
+    """Return the largest D <= MULTISETS with at most MULTISETS multisets of s numbers from 0 .. D, but at least 1."""
     D = 1
     while D < MULTISETS and math.comb(s + D + 1, s) <= MULTISETS:
         D += 1

@@ -1,6 +1,7 @@
 """Samples per ln T that several types of learners need as T grows: theoretical slopes of a law.
 
-x_1 .. x_s are the relevant bits (roles), y is the label after noise, R a proper subset of the roles; I is in nats.
+x_1 .. x_s are the relevant bits (roles), y is the label after noise, and R is a proper subset of the roles. I is mutual
+information in nats, D the Kullback-Leibler divergence, and p the probability of a 1.
 
 information   max over R of (s - |R|) / I(x_hidden; y | x_R). To identify the hidden roles among T^(s-|R|) alternatives
               takes (s - |R|) ln T nats, and a sample gives at most I(x_hidden; y | x_R) nats (Fano's inequality). For
@@ -81,7 +82,7 @@ def _entropy(chances: Float[Array, "..."]) -> float:
 
 
 def _part(pair: Float[Array, "2 2"], label: int) -> float:
-    """Return P(y) D(P(x | y) || P(x)) for y = label."""
+    """Return P(y) D(P(x | y) || P(x)) for y = label, where D is the Kullback-Leibler divergence."""
     both, apart = pair[:, label], pair.sum(axis=1) * pair[:, label].sum()
     possible = both > 0
     return float((both[possible] * np.log(both[possible] / apart[possible])).sum())
@@ -94,7 +95,10 @@ def _single(target: Target) -> int | None:
 
 
 def _covariance_rate(pair: Float[Array, "2 2"]) -> float:
-    """Return J of the covariance score, the supremum of a concave function of u, by bisection on its derivative."""
+    """Return the rate J of the covariance score (docstring of this file): the supremum of a concave function of u.
+
+    It is found by bisection on the derivative.
+    """
     p, q = float(pair[1].sum()), float(pair[:, 1].sum())
     c = abs(float(pair[1, 1]) - p * q)
     if float(pair[1, 1]) < p * q:

@@ -33,10 +33,10 @@ from .target import Target, target_of
 
 @dataclass(frozen=True)
 class Floor:
-    """Proven bounds, m and `enough`, on the least number of samples with P_opt (or P_unique) >= target.
+    """Proven bounds on the least number of samples with which the best learner names the support at the target rate.
 
     No learner that gives one answer reaches the target with fewer than m samples, and none that gives `guesses` answers
-    with fewer than m_guesses.
+    reaches it with fewer than m_guesses. The best learner reaches it with `enough` samples.
     """
 
     in_file: ClassVar = ("T", "m", "enough", "status", "guesses", "m_guesses")
@@ -70,17 +70,18 @@ def floor(
 ) -> Floor:
     """Bound the smallest m at which the best possible learner names the support with probability >= target.
 
-    For conjunctions, disjunctions and parities of fair bits, without noise, there are special bounds. The lower end is
-    the first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and Fano's inequality, no
-    longer exclude the target; all are proven and none is simulated. The upper end is the first m with 1 - mu/2 >=
-    target (1 - mu if unique). For conjunctions with balanced labels, p = 2^(-1/s), the lower end is within a sample of
-    the simulated value at s = 3 and T = 20 .. 10^5; at p = 1/2 up to a tenth below. For other functions see `general`:
-    functions of the number of ones among s <= 8 positions, any functions of s <= 4.
+    For conjunctions, disjunctions and parities of fair bits, without noise, there are special bounds. The lower bound
+    is the first m at which neither Fano's inequality nor `bracket.identification_bounds` (conjunctions) or
+    `parity_bounds` excludes the target; all are proven, and none is simulated. The upper bound is the first m with 1 -
+    mu/2 >= target (1 - mu if unique), where mu is the expected number of wrong explanations of the samples. For
+    conjunctions with balanced labels, p = 2^(-1/s), the lower bound is within a sample of the simulated value at s = 3
+    and T = 20 .. 10^5; at p = 1/2 it is up to a tenth below. For other functions see `general`: functions of the number
+    of ones among s <= 8 positions, any functions of s <= 4.
 
     Args:
         kind: "and", "or", "parity" or "majority" of s positions; or any function (its positions are ignored).
         target: the required success rate, strictly between 0 and 1.
-        unique: require P_unique >= target instead: the data have only one explanation.
+        unique: require instead that with probability >= target the data have only one explanation.
         guesses: number of answers, of which one must be right; the result's m_guesses is for them, m for one answer.
         noise: probability that a label is wrong.
     Paper: sample-lower-bound, information-floor
@@ -145,9 +146,10 @@ def floor_curve(kind: str | SparseFunction, *, Ts: Sequence[int], **options: Any
 def difference(kind: str, *, s: int, r: int, p: float) -> float:
     """Return the probability that two s-sets with r common positions give different labels to a Bernoulli(p) input.
 
-    With a, b, c the ones in the common and in the two private parts, independent binomials, it is
-    P(g(a + b) != g(a + c)); for the conjunction 2(p^s - p^(2s-r)). It is a sum of positive terms, so rounding
-    does not cancel it if labels are nearly constant.
+    Let a be the number of ones at the common positions, and b, c those at the positions of only one set; they are
+    independent binomials. If g(j) is the label of j ones, the probability is P(g(a + b) != g(a + c)), which is 2(p^s -
+    p^(2s-r)) for the conjunction. It is a sum of positive terms, so rounding does not cancel it if labels are nearly
+    constant.
     """
     g, private = labels(kind, s), _binomial(s - r, p)
     total = 0.0
@@ -158,13 +160,19 @@ def difference(kind: str, *, s: int, r: int, p: float) -> float:
 
 
 def _label_chances(g: Shaped[Array, " n"], chances: list[float]) -> tuple[float, float]:
-    """Return probabilities of the labels 1 and 0; j ones have the label g[j] and the probability chances[j]."""
+    """Return the probabilities of label 1 and of label 0, where j ones have the label g[j] and the probability
+    chances[j].
+    """
     one, zero = (sum((q for j, q in enumerate(chances) if g[j] == label), 0.0) for label in (1, 0))
     return one, zero
 
 
 def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
-    """Return mu = sum over r < s of C(s, r) C(T-s, s-r) (1 - difference_r)^m, the mean number of wrong explanations."""
+    """Return mu, the mean number of wrong s-sets that explain m samples.
+
+    mu = sum over r < s of C(s, r) C(T-s, s-r) (1 - difference_r)^m, where r counts the positions shared with the right
+    set.
+    """
     check_class(s=s, T=T, m=m, p=p)
     mu = 0.0
     for r in range(max(0, 2 * s - T), s):
@@ -182,7 +190,10 @@ def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
 
 
 def union_bound(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
-    """Return the smallest m with mu <= 1 - target. Then P_unique >= target, so this m is at least the floor."""
+    """Return the smallest m at which the mean number of wrong explanations is at most 1 - target.
+
+    With that many samples the data have only one explanation with probability >= target, so m is at least the floor.
+    """
     return smallest(lambda m: expected_wrong(kind, s=s, T=T, m=m, p=p) <= 1 - target)
 
 
@@ -201,7 +212,10 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
 
 @dataclass(frozen=True)
 class ParityBounds:
-    """Bounds *_low, *_high on P_opt and P_unique of s-parities on fair bits; `opt`, `unique` assume a Poisson count."""
+    """Lower and upper bounds on P_opt and P_unique for s-parities of fair bits; `opt`, `unique` assume a Poisson count.
+
+    P_opt is the success rate of the best learner, P_unique the probability that only one parity explains the samples.
+    """
 
     mu: float
     opt_low: float
@@ -213,7 +227,8 @@ class ParityBounds:
 
 
 def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
-    """Return bounds from the first two moments of X, the number of wrong parities that explain m fair samples.
+    """Return bounds on P_opt and P_unique from the first two moments of X, the number of wrong parities that explain m
+    samples.
 
     Each of the C(T,s) - 1 wrong sets explains the data with probability 2^-m, pairwise independently (the symmetric
     differences with I* are distinct and non-zero, hence independent over GF(2)). So E X = mu and

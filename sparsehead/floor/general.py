@@ -1,4 +1,4 @@
-"""The floor of any target: bounds on the best success rate, from above by revealing roles, from below by a union bound.
+"""Bounds on the best success rate for any target: from above by revealing relevant bits, from below by a union bound.
 
 K functions are equally likely; a sample is an input with independent bits and a label that is wrong with probability
 rho. P_opt is the success rate of the best learner that names k functions. Revealing roles (relevant bits) never lowers
@@ -47,7 +47,9 @@ from .target import Shared, Target, overlaps
 
 
 def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tuple[int, ...]) -> float:
-    """Return an upper bound on P_opt at m samples, with these roles revealed."""
+    """Return an upper bound on P_opt, the best success rate, at m samples, with these roles (relevant bits)
+    revealed.
+    """
     ln_share = math.log(guesses) - math.log(target.left(revealed, T))
     if ln_share >= 0 or m > MOST_SAMPLES:
         return 1.0
@@ -67,7 +69,7 @@ def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tupl
 def _densities(
     clean: Float[Array, "seen 2"], model: Float[Array, "seen 2"], noise: float, tilt: float = 1.0
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Return the finite values of one sample's term of i (see the docstring of this file), and their probabilities.
+    """Return the possible values of one sample's term of i (see the docstring of this file), and their probabilities.
 
     Args:
         clean: P(pattern, label before noise) of the right function.
@@ -104,8 +106,8 @@ def sum_of(
     """Return values, ascending and not below the true ones, and probabilities of the sum of m independent draws.
 
     Each draw is rounded up to a multiple of a step; the amount that rounding adds to the sum with probability at least
-    1 - 1e-12 (Hoeffding's inequality) is subtracted again. Chernoff's inequality gives the range of values: m ln E e^(l
-    v) bounds both tails, at the best l of a few. The distribution is a power of one Fourier transform.
+    1 - 1e-12 (Hoeffding's inequality) is subtracted again. Chernoff's inequality gives the range of values: it bounds
+    both tails by m ln E e^(l v), at the best of a few l. The distribution is a power of one Fourier transform.
     """
     spread = float(values.max() - values.min())
     if spread < 1e-12:
@@ -167,7 +169,10 @@ def _one_hidden(target: Target, T: int, m: int, guesses: int, revealed: tuple[in
 
 
 def missed(target: Target, *, T: int, m: int, guesses: int, enough: float | None = None) -> float:
-    """Return an upper bound on 1 - P_opt at m samples; with `enough`, stop summing once it exceeds `enough`."""
+    """Return an upper bound on 1 - P_opt, the best learner's failure rate, at m samples.
+
+    With `enough`, stop summing once the bound exceeds `enough`.
+    """
     c = max((x + 1 - guesses) / (x * (x + 1)) for x in range(guesses, 4 * guesses + 1))
     if m > (10**5 if target.noise else 2**60):
         raise DomainError(f"the labels say too little: more than {m:.0e} samples would be needed.")
@@ -185,7 +190,8 @@ def missed(target: Target, *, T: int, m: int, guesses: int, enough: float | None
 
 
 def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> float:
-    """Return the union bound E min(1, factor n e^-i) for the n wrong functions that share these positions.
+    """Return the union bound E min(1, factor n e^-i) for the n wrong functions that share these positions with the
+    right one.
 
     It holds for every exponent a in i (see the docstring of this file); the smallest value for a few a is returned.
     """
@@ -205,7 +211,7 @@ def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> 
 
 
 def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
-    """Return P(S > 0) and P(S = 0), where S is the number of wrong labels minus that of right ones.
+    """Return P(S > 0) and P(S = 0), where S is the number of wrong labels minus that of right labels.
 
     Of m samples only those count on which the two functions differ, each with probability `differ`.
     """
@@ -221,7 +227,7 @@ def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
 
 
 def upper_end(target: Target, *, T: int, success: float, guesses: int = 1, low: int = 0) -> int:
-    """Return the least m >= low for which the bounds prove P_opt >= success; at least `low` samples are needed."""
+    """Return the least m >= low at which the bounds prove P_opt >= success; `low` is a known lower bound."""
     miss = 1 - success
     at_most = smallest(lambda m: missed(target, T=T, m=m, guesses=guesses) <= miss)
     return smallest(
@@ -232,7 +238,7 @@ def upper_end(target: Target, *, T: int, success: float, guesses: int = 1, low: 
 
 
 def lower_end(target: Target, *, T: int, success: float, guesses: int = 1) -> int:
-    """Return the largest m for which the bounds prove P_opt < success with fewer than m samples."""
+    """Return the largest m such that the bounds prove P_opt < success for fewer than m samples."""
     low = 0
     for revealed in target.reveals():
 

@@ -44,7 +44,7 @@ class Target:
         return [order for order in orders if np.array_equal(values[bits @ (1 << np.array(order))], values)]
 
     def left(self, revealed: tuple[int, ...], T: int) -> int:
-        """Return K, the number of functions left when the positions of these roles are revealed."""
+        """Return K, the number of functions that are still possible when the positions of these roles are revealed."""
         r = len(revealed)
         placements = math.perm(T - r, self.s - r)
         if self.by_count is not None:
@@ -78,7 +78,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Shared:
-    """The wrong functions that have their roles `wrong` at the positions where the right function has its `right`.
+    """A group of wrong functions: their relevant bits `wrong` lie where the right function has its relevant bits
+    `right`.
 
     Args:
         ways: the number of ways to choose these positions.
@@ -94,7 +95,7 @@ class Shared:
 
     @property
     def ln_each(self) -> float:
-        """ln of the number of such functions for one of the ways."""
+        """The logarithm of the number of functions in the group, for one choice of the shared positions."""
         s = self.target.s
         return math.log(math.perm(self.T - s, s - len(self.right)) / self.repeats)
 
@@ -104,7 +105,7 @@ class Shared:
 
     @cached_property
     def differ(self) -> float:
-        """The probability that such a function and the right one differ on an input."""
+        """The probability that a function of the group and the right one differ on an input."""
         one, other = self.target.joint(self.right), self.target.joint(self.wrong)
         return float(((one[:, 1] * other[:, 0] + one[:, 0] * other[:, 1]) / one.sum(axis=1)).sum())
 

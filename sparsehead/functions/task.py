@@ -179,7 +179,7 @@ class Task(ShortRepr, WithCard):
 
 
 def _each_p(given: Any, T: int) -> tuple[float, ...]:
-    """Check that `given` has one probability for each of T positions, and return them."""
+    """Return `given` as one probability for each of T positions; raise if it is not."""
     p = tuple(real("each p", each) for each in several("p", given, "probabilities"))
     if len(p) != T or not all(0 <= each <= 1 for each in p):
         raise DomainError(

@@ -7,11 +7,11 @@ ratio of two sums, given by matrix products:
     numerator   = sum_t e_{t,0} V_{t,0} + e_c V_c + B (e_1 V_1 - e_0 V_0)
     denominator = sum_t e_{t,0} + e_c + B (e_1 - e_0).
 
-Columns in which both bits agree are left out of the product. Where that denominator is a small difference of large
-sums, each head counts from the bit with the smaller weight instead, in a product twice as wide in which all weights are
-added. If only linear maps follow the heads up to the next
-activation, these maps are multiplied together once, so that no vector of length d is formed per input. `Model.__call__`
-evaluates models of more than one layer, and inputs whose denominator is so small that its terms may be subnormal.
+Columns in which both bits agree are left out of the product. If that denominator is a small difference of large sums,
+the sums start from the bit with the smaller weight instead. The matrix product is then twice as wide, but only adds
+positive weights. If only linear maps follow the heads up to the next activation, these maps are multiplied together
+once, so that no vector of length d is formed per input. `Model.__call__` evaluates models of more than one layer, and
+inputs whose denominator is so small that its terms may be subnormal.
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ class _OneLayer:
         return outputs
 
     def _added(self, bits: Shaped[Array, "n T"]) -> Float[Array, "n H width"]:
-        """Return the sums without subtracting weights."""
+        """Return numerators and denominators as sums of positive weights, without any subtraction."""
         base, raised = self._from_lighter_bits
         return (np.hstack([bits, 1 - bits]).astype(np.float64) @ raised + base).reshape(
             -1, self.H, self.width
@@ -85,7 +85,7 @@ class _OneLayer:
 
     @cached_property
     def _from_lighter_bits(self) -> tuple[Float[Array, " c"], Float[Array, "rows c"]]:
-        """Return the sums if each bit had its smaller weight, and what is added by a bit of 1, and by one of 0."""
+        """Return the sums with each bit at the value of smaller weight, and what the bit values 1 and 0 add to them."""
         zero, one = self.parts[:-1, 0], self.parts[:-1, 1]
         up = one[..., -1:] > zero[..., -1:]
         raised = np.concatenate([np.where(up, one - zero, 0.0), np.where(up, 0.0, zero - one)])

@@ -62,7 +62,7 @@ class Choices:
 
 
 def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
-    """Return the largest (or smallest) o for each pattern of the support's bits, in the order of a truth table.
+    """Return the head's largest (or smallest) output for each pattern of the support's bits, in truth-table order.
 
     Scores that are not finite, or spread so far that a total weight underflows, are refused.   Paper: exact-certificate
     """
@@ -85,7 +85,7 @@ def chunks(choices: Choices, patterns: Shaped[Array, "m s"]) -> list[Shaped[Arra
 
 
 def attaining(choices: Choices, pattern: int, *, largest: bool) -> Shaped[Array, " T"]:
-    """Return an input b with the relevant bits of `pattern` that attains the extreme o of this pattern."""
+    """Return an input with the relevant bits of `pattern` on which the head's output is extreme for this pattern."""
     chosen = assignments(len(choices.support))[pattern : pattern + 1]
     _, picks, _ = solve(choices, chosen, largest=largest)
     bits = np.zeros(len(choices.weights), dtype=np.uint8)
@@ -95,7 +95,7 @@ def attaining(choices: Choices, pattern: int, *, largest: bool) -> Shaped[Array,
 
 
 def resolution(choices: Choices) -> float:
-    """Return twice a bound on the rounding error of o, a ratio of two sums over all tokens; used as a step size."""
+    """Return twice a bound on the rounding error of the head's output, a ratio of two sums; used as a step size."""
     return float((additions(len(choices.weights)) + 8) * 2.0**-51 * np.abs(choices.values).max()) + 1e-300
 
 
@@ -106,9 +106,10 @@ def solve(
     """Run Newton's iteration for a batch of patterns; return the final ratio, the tokens with b = 1, and the smallest
     total weight.
 
-    A token with a large weight can keep theta so close to its own value that the next ratio rounds to theta again,
-    although a much larger ratio is possible. So if the ratio does not increase, bits are chosen once more for
-    theta + `resolution`: if the maximum is above that, the ratio of this choice exceeds theta even after rounding.
+    theta is the current ratio. A token with a large weight can keep it so close to its own value that the next ratio
+    rounds to theta again, although a much larger ratio is possible. So if the ratio does not increase, bits are chosen
+    once more for theta + `resolution`: if the maximum is above that, the ratio of this choice exceeds theta even after
+    rounding.
     """
     sign = 1.0 if largest else -1.0
     light, v = choices.weights, sign * choices.values

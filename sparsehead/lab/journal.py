@@ -92,7 +92,7 @@ def keep_finished(folder: Path, key: str, job: Finished) -> None:
 
 
 def read_finished(folder: Path, key: str, kinds: Kinds) -> Finished | None:
-    """Return the job whose result is kept under this id; None if there is none, or none that an endpoint would take."""
+    """Return the job whose result is kept under this id; None if there is none, or if its request is not valid."""
     path = folder / f"{key}.json"
     with suppress(*REFUSALS, OSError):
         if path.is_file():

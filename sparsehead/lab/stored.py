@@ -64,7 +64,7 @@ def model_bytes(db: Path, key: str) -> bytes:
 
 
 def spec_of_run(db: Path, key: str) -> TrainSpec:
-    """Return what a run trained."""
+    """Return the spec of the trial that a run trained."""
     return TrainSpec(**found_run(db, key)[1].spec)
 
 
@@ -86,7 +86,7 @@ def _result(path: Path, key: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def run_reading(db: Path, key: str) -> dict[str, Any]:
-    """Return what is read from the model of a run, which is not told the function that it was trained on."""
+    """Return the result of `read` on the model of a run; `read` does not get the function that was trained on."""
     from .sandbox import loaded, read_answer
 
     return read_answer(loaded(model_bytes(db, key)), seed=0)
@@ -94,7 +94,7 @@ def run_reading(db: Path, key: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=32)
 def run_certificate(db: Path, key: str) -> dict[str, Any]:
-    """Return the content of a certificate file: the model of a run computes its function on every input.
+    """Return a certificate file, which proves that the model of a run computes its function on every input.
 
     Raises:
         DomainError: it does not, or models of its kind have no such file.

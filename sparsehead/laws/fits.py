@@ -153,7 +153,7 @@ def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
 
 
 def _between_ends(law: str, Ts: Float[Array, " n_T"]) -> CurveFamily:
-    """The law as a family of curves in x = (ln m_80 at the first T, ln m_80 at the last T, ln slope).
+    """Return the law as a family of curves in x = (ln m_80 at the first T, ln m_80 at the last T, ln slope).
 
     Each law is a straight line on its own axes, so the two ends determine it. m_80 is then positive for every x.
     """
@@ -233,7 +233,7 @@ def _profile_loss(
 
 
 def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
-    """The family with its last parameter, ln slope, fixed."""
+    """Return the family with its last parameter, ln slope, fixed."""
 
     def curve(x: Float[Array, " k"]) -> Curve:
         full = family(np.append(x, log_slope))
@@ -243,7 +243,7 @@ def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
 
 
 def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -> CurveFamily:
-    """The law with a or b fixed at `value`, as a family in (y, ln slope).
+    """Return the law with a or b fixed at `value`, as a family of curves in (y, ln slope).
 
     For a power, y is the other parameter: b, or ln a. For the other laws, y is the logarithm of how far the other
     parameter exceeds the least value that keeps m_80 positive.
@@ -325,7 +325,7 @@ def _crossing(
 
 
 def _free_curve(data: Trials, near: Curve) -> Curve:
-    """The best curve with a free threshold at every T and a common slope.
+    """Return the best curve with a free threshold at every T and a common slope.
 
     A threshold may lie up to a factor e^3 beyond the m tried at its T; further away the likelihood hardly changes.
     """

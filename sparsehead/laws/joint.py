@@ -174,8 +174,11 @@ def _widened(together: Threshold, alone: Threshold) -> Threshold:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Places for a batch: the index of T, m, the gradient of x (see `curves`) by (ln m_80, ln slope), the information
-    of a batch about x, and its cost."""
+    """Candidate places for the next batch of trials.
+
+    For each place: the index of T; m; the gradient of the success curve's argument x (see `curves`) by (ln m_80, ln
+    slope); the information of a batch about x; and the cost of a batch.
+    """
 
     which: list[int]
     m: Float[Array, " places"]
@@ -185,7 +188,7 @@ class _Candidates:
 
     @staticmethod
     def around(known: Posterior, policies: Mapping[int, Adaptive]) -> "_Candidates":
-        """For every T and every share of SHARES, the m at which that share is expected to succeed."""
+        """Return, for every T and every share of SHARES, the m at which that share is expected to succeed."""
         Ts, slope, n = sorted(policies), known.slope, len(policies)
         which = [i for i in range(n) for _ in SHARES]
         aim = np.array(

@@ -53,10 +53,12 @@ def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target
 
 
 def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
-    """The prior covariance of ln m_80 for each amplitude (s.d. about the straight line) and length (in ln T).
+    """Return the prior covariance of ln m_80 for each amplitude (standard deviation about the straight line) and length
+    in ln T.
 
-    The line's level has s.d. 1.5 about the guess (two s.d. are a factor of 20), and its tilt d ln m_80 / d ln T has
-    s.d. 0.5. Every threshold has an independent variance of 1e-4 (1 % of m_80), which keeps the matrix invertible.
+    The line's level has the standard deviation 1.5 about the guess (twice that is a factor of 20), its tilt d ln m_80 /
+    d ln T has 0.5. Every threshold has an independent variance of 1e-4 (1 % of m_80), which keeps the matrix
+    invertible.
     """
     z = z - z.mean()
     gap = (z[:, None] - z[None, :]) ** 2
@@ -69,7 +71,10 @@ def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
 def _modes(
     data: Trials, prior: Float[Array, "h n_T n_T"], log_guess: float
 ) -> tuple[Float[Array, "h k"], Float[Array, "h k k"], Float[Array, " h"]]:
-    """For each prior the mode of (ln m_80, ln slope), the precision there and the ln evidence, by Fisher scoring."""
+    """Return, for each prior, the mode of (ln m_80, ln slope), the precision at the mode and the log evidence.
+
+    The modes are found by Fisher scoring.
+    """
     h, n = prior.shape[:2]
     centre = np.append(np.full(n, log_guess), math.log(TYPICAL_SLOPE))
     penalty = np.zeros((h, n + 1, n + 1))

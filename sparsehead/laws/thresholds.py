@@ -124,12 +124,13 @@ def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float =
 def rising_bounds(
     cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95
 ) -> tuple[float | None, float | None]:
-    """Bounds on m_80 that hold for every success curve that rises with m; None where the trials give no bound.
+    """Return bounds on m_80 that hold for every success curve that rises with m; None where the trials give no bound.
 
-    Conclude m_80 > m if consecutive cells from m upwards have so few successes that with probability `target` each they
-    would have as few with probability at most q: on a rising curve, success is no less likely there than at m. Conclude
-    m_80 <= m likewise, from m downwards. q is (1 - level)/2, as in Clopper and Pearson's interval, or 1 - level if all
-    trials agree and bound one side only. tests/laws/test_coverage.py simulates how often m_80 lies between the bounds.
+    On a rising curve, if m_80 were at most m, every trial at m or above would succeed with probability at least
+    `target`. Conclude m_80 > m if consecutive cells from m upwards have so few successes that this has probability at
+    most q. Conclude m_80 <= m in the same way from cells from m downwards. q is (1 - level)/2, as in Clopper and
+    Pearson's interval, or 1 - level if all trials agree and bound one side only. tests/laws/test_coverage.py simulates
+    how often m_80 lies between the bounds.
     """
     from scipy.special import bdtr
 
@@ -189,7 +190,9 @@ def _profile(
 def _crossings(
     thetas: Float[Array, " n"], profile: Float[Array, " n"], cut: float
 ) -> tuple[float | None, float | None]:
-    """Return the m where the profile rises above the cut and where it falls below it; None where it does not."""
+    """Return the m at which the profile rises above the cut, and the m at which it falls below it; None if it does
+    not.
+    """
     inside = np.flatnonzero(profile >= cut)
     ends: list[float | None] = []
     for edge, beyond in ((inside[0], inside[0] - 1), (inside[-1], inside[-1] + 1)):

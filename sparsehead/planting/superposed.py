@@ -59,7 +59,9 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """The approximate gap between ranges of neighbouring patterns: 1/(2 sum c_i), or 1/2 for a bit read alone."""
+        """The approximate gap between ranges of neighbouring patterns: 1/(2 sum c_i) for the code's weights c_i, or 1/2
+        for a bit read alone.
+        """
         return 1 / (2 * self.code.total) if self.heads == "one" else 0.5
 
 

@@ -1,4 +1,4 @@
-"""`probe`: the heads of a pretrained model, measured. This file needs no torch, so that `help` has its text without."""
+"""`probe`: measure the heads of a pretrained model. This file imports no torch, so `help` works without it."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -178,7 +178,9 @@ class _Watch:
 
 
 def transformers_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Tensor | None:
-    """Return the additive mask plus the relative position bias that transformers gives an attention module."""
+    """Return the additive mask plus the relative position bias that the library transformers passes to attention
+    modules.
+    """
     masks = [arguments.get("attention_mask"), arguments.get("position_bias")]
     present = [m[0] for m in masks if isinstance(m, Tensor)]
     return sum(present[1:], start=present[0]) if present else None
@@ -200,7 +202,7 @@ def _mask(mask: Any, site: Site, T: int) -> Tensor | None:
 
 
 def _tables(given: Any) -> tuple[Tensor, Tensor]:
-    """Return the cosines and sines that transformers gives an attention module."""
+    """Return the cosines and sines that the library transformers passes to attention modules."""
     if not isinstance(given, tuple) or len(given) != 2 or not all(isinstance(x, Tensor) for x in given):
         raise DomainError(
             "this model's attention is not called with position_embeddings, the cosines and sines of transformers; "

@@ -1,7 +1,8 @@
-"""Whether a run that has fitted its training set is lost: how the bits that it attends to correlate with the label.
+"""Judge by the correlations of bits and label whether a run that has fitted its training set can still succeed.
 
 For a function that rises with every bit, such as AND, OR and majority, each relevant bit correlates positively with the
-label. A run that attends to bits with negative correlations, or no longer to any bits in particular, fits noise.
+label. A run that attends to bits with negative correlations, or no longer to any bits in particular, fits noise. The
+lean of a model is the mean correlation of the positions, weighted by attention, minus their plain mean.
 """
 
 from collections.abc import Iterator
@@ -27,8 +28,8 @@ def agreement(sample: Sample) -> Float[Array, " T"]:
 def lean(model: Model, sample: Sample, by_position: Float[Array, " T"]) -> float:
     """Return the mean of `by_position` over positions weighted by attention, minus its plain mean; for one layer.
 
-    A position's weight is the attention of [CLS] to it, summed over heads and samples. Uniform attention has lean 0.
-    Where all scores of a sample are more than 700 below the largest of any token, its head is left out.
+    A position's weight is the attention of [CLS] to it, summed over heads and samples. Uniform attention has lean 0. If
+    on some sample all scores of a head are more than 700 below its largest score of any token, the head is left out.
     """
     scores = model.cls_scores()  # of 2T + 1 tokens, which serve all samples
     e = np.exp(scores - scores.max(axis=(0, 1)))
@@ -45,13 +46,15 @@ def lean(model: Model, sample: Sample, by_position: Float[Array, " T"]) -> float
 
 
 class LeanRule:
-    """Say when a run is lost; `TrainSpec.least_lean` has the rule."""
+    """The rule by which a run counts as lost, made from `TrainSpec.least_lean`."""
 
     def __init__(self, sample: Sample, least: float) -> None:
         self._sample, self._least, self._by_position = sample, least, agreement(sample)
 
     def lost(self, model: Model | None, steps: int) -> bool:
-        """Return whether a run that had fitted its training set `steps` steps ago leans too little."""
+        """Return whether a run that fitted its training set `steps` steps ago is lost, because its lean is too
+        small.
+        """
         if model is None or model.L != 1:
             return False
         return lean(model, self._sample, self._by_position) < self._least * steps / 1000

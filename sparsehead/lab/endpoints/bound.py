@@ -57,7 +57,7 @@ def bound_chart(asked: BoundRequest) -> Response:
 
 @router.get("/api/floor")
 def floor_of(s: int, T: int) -> Response:
-    """The number of samples below which no learner finds the support of an s-conjunction in 80 % of cases."""
+    """The number of samples below which no learner finds the support of an AND of s of T bits in 80 % of cases."""
     if not (1 <= s <= 8 and s < T <= 10**6):
         raise DomainError(f"the floor is computed for 1 <= s <= 8 and s < T <= 10^6; got s={s}, T={T}.")
     return JSONResponse({"s": s, "T": T, **conjunction_floor(s, T).to_dict()})

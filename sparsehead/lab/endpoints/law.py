@@ -96,7 +96,8 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return setting -> rule for settings that a preset computes from T, so that one series can contain several T.
+    """Return setting -> rule for the settings that a preset computes from T; they may differ between trials of one
+    series.
 
     A preset counts only if all of its rules give the values in `spec`: one value may agree with a rule by chance.
     """

@@ -73,7 +73,7 @@ class GroupTests:
         return np.flatnonzero(evidence > math.log(max(T - self.s, 1) / self.s))
 
     def explained_by(self, positions: Int[Array, " n"]) -> Shaped[Array, "positives n"]:
-        """[i, j] is 1 iff position j of `positions` is in the i-th positive test."""
+        """Return a matrix: entry [i, j] is 1 iff position j of `positions` is in the i-th positive test."""
         return self.inside[np.ix_(self.positive, positions)]
 
     def answer(self, positions: Int[Array, " n"]) -> NamedSet:

@@ -49,7 +49,7 @@ def begin(p: Weights, spec: TrainSpec, margin: Callable[[Float[Array, " H"]], fl
 
 
 def _share_of_ones(task: Task) -> float:
-    """The mean probability of a one; 1/2 where only a sampler knows it."""
+    """Return the mean probability of a one; 1/2 if the inputs come from a sampler."""
     return 0.5 if task.p is None else float(np.mean(task.p))
 
 

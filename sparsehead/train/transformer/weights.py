@@ -43,7 +43,10 @@ def fixed_encoding(spec: TrainSpec) -> Encoding:
 
 
 def sinusoids(n: int, d: int, std: float) -> Float[Array, "n d"]:
-    """Row t holds sin(t w) and cos(t w) for frequencies w from 1 to 10^-4, scaled to root mean square `std`."""
+    """Return a matrix whose row t holds sin(t w) and cos(t w) for frequencies w from 1 to 10^-4.
+
+    The entries are scaled to root mean square `std`.
+    """
     pairs = (d + 1) // 2
     angle = np.arange(n)[:, None] * 10.0 ** (-4 * np.arange(pairs) / pairs)
     rows = np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(n, 2 * pairs)[:, :d]
