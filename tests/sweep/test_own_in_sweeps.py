@@ -157,7 +157,7 @@ def specs(learner, ms):
 
 
 def test_a_learner_that_fails_is_a_failed_trial_and_the_others_run(tmp_path):
-    name = sh.Learner.of(moody, limit_seconds=0.4).register()
+    name = sh.Learner.of(moody, limit_seconds=3.0).register()
     said: list[str] = []
     with LocalSweep(tmp_path / "r.db", workers=2, say=said.append) as sweep:
         wanted = specs(name, range(8, 16))
@@ -170,7 +170,7 @@ def test_a_learner_that_fails_is_a_failed_trial_and_the_others_run(tmp_path):
         reasons = sorted(result.failed.values())
         assert [reason.partition(":")[0] for reason in reasons] == [
             "the learner predicted nan; labels are 0 or 1", "the learner raised ValueError",
-            "the learner took longer than its limit of 0.4 s (limit_seconds)",
+            "the learner took longer than its limit of 3 s (limit_seconds)",
         ]  # fmt: skip
         stored = {r.outcome.get("reason") for r in sweep.store.records() if r.outcome["status"] == "failed"}
         assert stored == {*reasons}
