@@ -84,6 +84,8 @@ def test_a_table_dropped_on_another_page_is_learned_from(visit):  # noqa: F811
     v.page.evaluate(drop, "rain,wind,cold,stay in\n" + "\n".join([rows] * 12))
     v.wait_text("[data-formula]", "stay in = rain & (")
     assert "/data" in v.page.url
+    # the page's own example, were it asked for, could arrive later than the file and take its place
+    assert not any("/api/data/example" in url for url in v.requests)
     assert "cold" in v.text("[data-formula]") and "wind" in v.text("[data-formula]")
     v.page.get_by_label("The label that counts as 1").select_option("no")
     v.page.click("text=Find the formula")

@@ -1,5 +1,5 @@
 // Data: drop a table, get a formula in the names of its columns, with evidence.
-import { html, useEffect, useState } from "../vendor/preact-htm.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
 import { send, text } from "../api.js";
 import { Busy, Button, Card, Choice, Copy, DropFile, NumberField, Problem, Stat, num, percent } from "../parts.js";
@@ -12,31 +12,34 @@ export default function Data() {
   const [table, setTable] = useState(null); // { file, rows, columns }
   const [cuts, setCuts] = useState({});
   const [answer, setAnswer] = useState({ data: null, error: "", busy: true });
-  const fail = (error) => setAnswer({ data: null, error: error.message, busy: false });
-  const take = async (file) => {
+  const newest = useRef(0); // number of the newest question; answers to older ones are dropped
+  const ask = async (question, use) => {
+    const mine = ++newest.current;
     setAnswer({ data: null, error: "", busy: true });
     try {
-      const found = await send("/api/data/columns", file, "text/csv");
-      setCuts({});
-      setTable({ file, ...found });
-    } catch (error) { fail(error); }
+      const found = await question();
+      if (mine === newest.current) use(found);
+    } catch (error) {
+      if (mine === newest.current) setAnswer({ data: null, error: error.message, busy: false });
+    }
   };
-  useEffect(() => { text("/api/data/example").then((csv) => take(new File([csv], "example.csv")), fail); }, []);
+  const described = async (file) => ({ file, ...(await send("/api/data/columns", file, "text/csv")) });
+  const example = async () => described(new File([await text("/api/data/example")], "example.csv"));
+  const open = (found) => { setCuts({}); setTable(found); };
+  const take = (file) => ask(() => described(file), open);
+  useEffect(() => { if (!newest.current) ask(example, open); }, []); // not if a file dropped on another page was taken first
   const columns = table?.columns || [];
   const label = columns.find((one) => one.name === state.label) || columns[columns.length - 1];
   const positive = !label || label.kind === "bits" ? "" : label.values.includes(state.positive) ? state.positive : label.values[label.values.length - 1];
   const others = columns.filter((one) => one !== label);
   const numbers = others.filter((one) => one.kind === "numbers");
   const cutOf = (one) => cuts[one.name] ?? one.middle;
-  const find = async () => {
-    setAnswer({ data: null, error: "", busy: true });
+  const find = () => {
     const asked = new URLSearchParams({ label: label.name, seed: state.seed });
     if (positive) asked.set("positive", positive);
     numbers.forEach((one) => asked.append("cut", `${one.name}=${cutOf(one)}`));
     others.filter((one) => one.kind === "categories").forEach((one) => asked.append("onehot", one.name));
-    try {
-      setAnswer({ data: await send(`/api/data?${asked}`, table.file, "text/csv"), error: "", busy: false });
-    } catch (error) { fail(error); }
+    return ask(() => send(`/api/data?${asked}`, table.file, "text/csv"), (data) => setAnswer({ data, error: "", busy: false }));
   };
   useEffect(() => { if (table) find(); }, [table]);
   return html`
