@@ -111,7 +111,7 @@ def _against_the_paper(context: Context, name: str) -> Finding:
     holds = fits["log"].delta_aic <= CLOSE and len(agree) >= 0.8 * len(compared) and slope_agrees
     detail = (
         f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} $T$. "
-        f"{slope} {_above_best(fits)} {'' if data.misfit else data.note}"
+        f"{slope} {_above_best(fits)} {_within_halves(data)} {'' if data.misfit else data.note}"
     )
     if foreseen:
         listed = ", ".join(map(str, foreseen))
@@ -286,6 +286,17 @@ def _points(rows: list[Threshold]) -> str:
 def _above_best(fits: Mapping[str, LawFit]) -> str:
     above = [f"{name} {fit.delta_aic:+.1f}" for name, fit in fits.items()]
     return f"AIC above the best law: {', '.join(above)}."
+
+
+def _within_halves(data: LawResult) -> str:
+    """Say by how much AIC differs among laws fitted to the lower half of the T alone, and to the upper half alone."""
+    Ts = sorted(T for T, cells in data.cells.items() if cells)
+    halves = (Ts[: len(Ts) // 2], Ts[len(Ts) // 2 :])
+    fits = [fit_laws({T: data.cells[T] for T in half}, caution=LAW_CAUTION).fits for half in halves]
+    if not all(fits):
+        return ""
+    most = [max(fit.delta_aic for fit in each.values()) for each in fits]
+    return f"Within $T <= {halves[0][-1]}$ alone laws differ by at most {most[0]:.1f} AIC, above by {most[1]:.1f}."
 
 
 def _slope(log: LawFit) -> tuple[bool, str]:

@@ -4,6 +4,7 @@ Verdicts are computed from the results files that `reproduce --only NAME` writes
 "undecided" unless the trials so far already decide it.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
 
@@ -64,18 +65,30 @@ def check_readings_together(context: Context) -> Finding:
     (The paper's error bars are not used.)
     """
     data = results(context, "readings", InterpretationsRecord)
-    found = shares(data, list(dict.fromkeys(number.race for number in data.numbers)))
+    races = list(dict.fromkeys(number.race for number in data.numbers))
+    found = shares(data, races)
     if not found:
         raise not_run(context, "readings", lacks="not every race has compared all")
-    decay, _, init, dropout = PRESET_PAPER  # clipped or not
-    ours = sum(share for r, share in found if (r.decay, r.init, r.dropout) == (decay, init, dropout))
+    ours = _share_of_preset_paper(found)
+    without = {
+        race: _share_of_preset_paper(shares(data, [other for other in races if other != race]))
+        for race in races
+    }
     verdict = "holds" if ours >= 0.95 else "refuted" if ours <= 0.05 else "undecided"
     best = sorted(found, key=lambda pair: -pair[1])[:3]
     detail = (
         f"The most likely: {'; '.join(f'{row.name} {share:.1%}' for row, share in best)}. All readings are equally "
-        f"likely before the numbers are seen. {'' if data.complete else 'Stopped early: '}{data.state}."
+        f"likely before the numbers are seen. Left out one at a time: "
+        f"{', '.join(f'without {race} {share:.0%}' for race, share in without.items())}. "
+        f"{'' if data.complete else 'Stopped early: '}{data.state}."
     )
     return judged(verdict, ours=f"{ours:.1%} of the evidence", detail=detail)
+
+
+def _share_of_preset_paper(found: Sequence[tuple[ComparedInterpretation, float]]) -> float:
+    """Return the evidence of the two interpretations that are preset paper, clipped or not."""
+    decay, _, init, dropout = PRESET_PAPER
+    return sum(share for r, share in found if (r.decay, r.init, r.dropout) == (decay, init, dropout))
 
 
 def _place(standing: Standing | None) -> str:

@@ -1,11 +1,13 @@
 """From the store to the records that charts and verdicts use, on small runs that are really trained."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
+from sparsehead.laws.curves import Cell
 from sparsehead.laws.fits import LawFit
 from sparsehead.laws.law import LawResult
 from sparsehead.laws.published import LAW_AND
@@ -93,8 +95,8 @@ def write_curves(folder, trials, name="curves"):
     write_results(folder, name, CurvesRecord(T=300, curves=(), trials=tuple(trials)))
 
 
-def write_law(folder, name, rows, fits):
-    found = {"thresholds": {row.T: row for row in rows}, "fits": fits, "floor": {}, "cells": {}}
+def write_law(folder, name, rows, fits, cells=None):
+    found = {"thresholds": {row.T: row for row in rows}, "fits": fits, "floor": {}, "cells": cells or {}}
     write_results(folder, name, LawResult(**found, best=None, note="", seconds=1.0))
 
 
@@ -197,6 +199,18 @@ def test_a_threshold_without_trials_of_its_own_meets_nothing(tmp_path):
     finding = laws.check_law_matched(Context(options={"results": str(tmp_path)}))
     assert finding.data["agree"] == [300] and "at 1 of 1 $T$" in finding.detail
     assert "not counted: $T = 1000$." in finding.detail
+
+
+@pytest.mark.claim("law-matched")
+def test_laws_are_compared_within_each_half_of_the_lengths_too(tmp_path):
+    """The lower three T follow ln T, which a straight line cannot; the upper three need equally many."""
+    m80 = {10: 20, 100: 40, 1000: 60, 2000: 60, 3000: 60, 4000: 60}
+    cells = {T: [Cell(m // 2, 0, 40), Cell(m, 32, 40), Cell(2 * m, 40, 40)] for T, m in m80.items()}
+    row = Threshold(1000, 60.0, 55.0, 65.0, trials=80)
+    write_law(tmp_path, "law-matched", [row], {"log": fit_of()}, cells=cells)
+    detail = laws.check_law_matched(Context(options={"results": str(tmp_path)})).detail
+    said = re.search(r"Within \$T <= 1000\$ alone laws differ by at most ([\d.]+) AIC, above by 0.0", detail)
+    assert said and float(said[1]) > laws.CLOSE
 
 
 @pytest.mark.claim("law-grid", "law-dropout")
