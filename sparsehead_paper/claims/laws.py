@@ -19,7 +19,7 @@ from sparsehead.laws.thresholds import Threshold
 from ..published import LAW_AND_FIT, LAW_AND_SLOPE_ERROR, printed_misfit
 from ..studies.bars import implied_slope, log_evidence
 from ..studies.law_stage import LawsRecord
-from ..studies.predicted import nearness, ratios
+from ..studies.predicted import SIMULATED, nearness, ratios
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results, results_if_any
 
@@ -222,12 +222,14 @@ def check_predicted_line(context: Context) -> Finding:
     if not found:
         raise not_run(context, "predicted")
     first, second = found[:2]
-    sure = first.high < 0 and data.complete
+    compared = [law for law in data.laws if law.label.partition(": ")[0] in (*SIMULATED, "best")]
+    sure = first.high < 0 and all(law.complete for law in compared)
     verdict = "undecided" if not sure else "holds" if first.learner == "greedy" else "refuted"
     ours = "; ".join(f"{row.learner} {row.distance:.3f}" for row in found)
     detail = (
         f"{first.settings} settings. {first.learner} less {second.learner}: [{first.low:.3f}, {first.high:.3f}] by a "
-        f"bootstrap over settings. {data.state}. Trials of best have five runs; learners of theory give one answer."
+        f"bootstrap over settings. {sum(law.complete for law in compared)} of {len(compared)} laws compared are whole. "
+        "Trials of best have five runs; learners of theory give one answer."
     )
     return judged(verdict, ours=ours, detail=detail)
 

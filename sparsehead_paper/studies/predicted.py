@@ -51,11 +51,13 @@ class Simulated(Law):
 def predicted(
     sizes: Sequence[int] = (3, 2, 4, 5, 6),
     Ts: tuple[int, ...] = (100, 300, 1000, 10_000),
-    trials: int = 24,
+    trials: int = 16,
+    simulated: int = 240,
 ) -> Laws:
     """Return laws at s = 3 and p = 2^(-1/3) (balanced labels), .5, .65 and .9, and of other s at balanced labels.
 
-    Simulated laws have ten times the trials.
+    Args:
+        trials, simulated: largest number of trials at each T, of measured and of simulated laws.
     """
     papers_task = (3, None)  # AND of three bits, labels balanced
     tasks = [(n, p) for n in sizes for p in ((None, 0.5, 0.65, 0.9) if n == 3 else (None,))]
@@ -73,12 +75,10 @@ def predicted(
         plan: dict[str, Any] = {"s": s, "start": math.ceil(10 * per_ln_T("and", s=s, p=share).information)}
         if name in SIMULATED:
             settings = {"learner": name, **given}
-            laws[label] = Simulated(f"predicted-{label}", Ts, 10 * trials, settings, width=0.1, **plan)
+            laws[label] = Simulated(f"predicted-{label}", Ts, simulated, settings, width=0.1, **plan)
             continue
         far = (s, p) == papers_task and name in ("best", "gated")
-        # a failure of "best" takes a minute at T = 10^4
-        fewer = {"exceptions": {10_000: {"max_trials": 16}}} if far else {}
-        settings = {**MEASURED[name], **given, **fewer}
+        settings = {**MEASURED[name], **given}
         lengths = tuple(T for T in Ts if far or T <= 1000)
         laws[label] = Law(f"predicted-{label}", lengths, trials, settings, **plan)
     groups = {label: label.partition(": ")[2] for label in laws}

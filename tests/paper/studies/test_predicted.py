@@ -40,7 +40,7 @@ def test_measured_laws_go_to_ten_thousand_for_the_papers_task_only():
 
 def test_the_simulated_laws_are_ordered_as_theory_has_them(tmp_path):
     """Elimination alone needs more than elimination and a cover, and so does one step of covariances."""
-    every = predicted(sizes=(3,), Ts=(20, 60), trials=8)
+    every = predicted(sizes=(3,), Ts=(20, 60), simulated=80)
     small = {f"{name}: AND of 3, p = 0.794" for name in ("scomp", "comp")}
     stage = replace(every, laws={label: law for label, law in every.laws.items() if label in small})
     stage.run(Workplace(db=tmp_path / "r.db", folder=tmp_path, workers=1))
@@ -91,6 +91,18 @@ def test_nearness_is_the_root_mean_square_of_log_ratios():
 )
 def test_the_line_that_best_follows_decides_the_claim(tmp_path, of_best, verdict):
     write_results(tmp_path, "predicted", made_up(of_best))
+    assert check_predicted_line(Context(options={"results": tmp_path})).verdict == verdict
+
+
+@pytest.mark.claim("predicted-line")
+@pytest.mark.parametrize(
+    ("stopped", "verdict"), [("best", "undecided"), ("scomp", "undecided"), ("fast", "holds")]
+)
+def test_only_laws_that_are_compared_must_be_whole(tmp_path, stopped, verdict):
+    found = made_up((11.0, 21.0, 31.0))
+    other = replace(found.laws[0], label="fast: AND of 3, p = 0.5")
+    laws = [replace(law, complete=not law.label.startswith(stopped)) for law in (*found.laws, other)]
+    write_results(tmp_path, "predicted", replace(found, laws=tuple(laws), complete=False))
     assert check_predicted_line(Context(options={"results": tmp_path})).verdict == verdict
 
 
