@@ -18,7 +18,7 @@ FILES = {
     "support-appears": "appearance", "law-bars": "law-matched", "taught-one-step": "taught-parity",
     "token-regression-heads": "pointers", "token-laws": "pointers",
     "taught-own-steps": "taught-parity", "untaught-parity": "taught-parity", "difficulty-order": "functions",
-    "predicted-line": "predicted",
+    "predicted-line": "predicted", "function-order": "every-function",
     **{
         label: label
         for label in (

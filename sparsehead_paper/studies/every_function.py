@@ -14,21 +14,36 @@ minute, so no larger m is tried; a function that needs more counts as harder tha
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sparsehead._base.rng import stream
-from sparsehead._base.types import Array, Float
 from sparsehead.floor.constants import per_ln_T
 from sparsehead.functions import SparseFunction, parse
 from sparsehead.functions.analysis import influences
+from sparsehead.laws.thresholds import Threshold
 from sparsehead.probing.influence import spearman
+from sparsehead.store.results import write as write_table
 
 from ..theory.difficulty import globality, inequivalent, leap
+from .folder import read_results
 from .law_stage import Law, Laws, LawsRecord
+from .stage import Workplace
 
 
-def every_function(Ts: tuple[int, ...] = (30, 100, 300), trials: int = 32, most: int = 500) -> Laws:
+class AllFunctions(Laws):
+    """The stage; it also writes every-function-table.csv, with each function's degrees of difficulty and thresholds."""
+
+    def run(self, place: Workplace) -> list[str]:
+        """Measure the laws, then write the table."""
+        problems = super().run(place)
+        rows = table(read_results(place.folder, self.name, LawsRecord))
+        write_table(rows, place.folder / f"{self.name}-table.csv", force=True)
+        return problems
+
+
+def every_function(Ts: tuple[int, ...] = (30, 100, 300), trials: int = 32, most: int = 500) -> AllFunctions:
     """Return one law of preset `best` per function; no trial has more than `most` samples."""
     laws: dict[str, Law] = {}
     groups: dict[str, str] = {}
@@ -51,7 +66,7 @@ def every_function(Ts: tuple[int, ...] = (30, 100, 300), trials: int = 32, most:
                 s=None,
                 start=start,
             )
-    return Laws("every-function", "All functions of two and three bits", laws, groups)
+    return AllFunctions("every-function", "All functions of two and three bits", laws, groups)
 
 
 @dataclass(frozen=True)
@@ -78,26 +93,42 @@ def predictions(f: SparseFunction) -> dict[str, float]:
     }
 
 
+def table(record: LawsRecord) -> list[dict[str, Any]]:
+    """Return one row for each function: its predictions, and at each T the floor and m_80 with its interval."""
+    rows = []
+    for law in record.laws:
+        row: dict[str, Any] = {"function": law.label, **predictions(parse(law.label, T=30))}
+        for T, found in law.thresholds.items():
+            row |= {f"floor {T}": getattr(law.floor.get(T), "m", None), f"m_80 {T}": found.m80}
+            row |= {f"low {T}": found.low, f"high {T}": found.high, f"trials {T}": found.trials}
+        rows.append(row)
+    return rows
+
+
 def orders(record: LawsRecord, repeats: int = 2000) -> list[Order]:
     """Return the correlation of each prediction with m_80 at each T; the intervals are a bootstrap over functions.
 
-    A threshold above the largest m that was tried counts as larger than all others.
+    A function that no trial learned counts as harder than all others; one that every trial learned has the bound that
+    its trials give. Functions without trials are left out.   Paper: function-order
     """
-    laws = record.laws
-    said = [predictions(parse(law.label, T=30)) for law in laws]
     rng = stream(0, "every-function", "bootstrap")
     found = []
-    for T in sorted({T for law in laws for T in law.thresholds}):
-        measured = np.array([law.thresholds[T].m80 or math.inf for law in laws])
-        for name in said[0]:
+    for T in sorted({T for law in record.laws for T in law.thresholds}):
+        laws = [law for law in record.laws if T in law.thresholds and law.thresholds[T].trials]
+        measured = np.array([_difficulty(law.thresholds[T]) for law in laws])
+        said = [predictions(parse(law.label, T=30)) for law in laws]
+        draws = rng.integers(len(laws), size=(repeats, len(laws)))
+        for name in said[0] if said else ():
             predicted = np.array([row[name] for row in said])
-            draws = rng.integers(len(laws), size=(repeats, len(laws)))
-            values = [_correlation(predicted[draw], measured[draw]) for draw in draws]
-            low, high = np.quantile([v for v in values if not math.isnan(v)], (0.025, 0.975))
-            found.append(Order(name, T, _correlation(predicted, measured), float(low), float(high)))
+            correlation = spearman(predicted, measured)
+            if correlation is None:
+                continue
+            values = [spearman(predicted[draw], measured[draw]) for draw in draws]
+            low, high = np.quantile([v for v in values if v is not None], (0.025, 0.975))
+            found.append(Order(name, T, correlation, float(low), float(high)))
     return found
 
 
-def _correlation(x: Float[Array, " n"], y: Float[Array, " n"]) -> float:
-    found = spearman(x, y)
-    return math.nan if found is None else found
+def _difficulty(found: Threshold) -> float:
+    """Return m_80; if all trials were solved, the bound on it; infinity if all failed."""
+    return found.m80 or found.high or math.inf
