@@ -90,6 +90,7 @@ def test_the_table_has_predictions_beside_thresholds():
         ("single position", True, "holds"),
         ("single position", False, "undecided"),
         ("information", True, "undecided"),
+        ("sensitivity", True, "undecided"),
     ],
 )
 def test_the_order_of_single_positions_decides_the_claim(tmp_path, prediction, complete, verdict):

@@ -332,14 +332,18 @@ def test_readings_are_taken_for_the_papers_by_the_evidence_of_all_races(behind, 
     """`behind`: nats of the literal reading behind preset paper, over two races; a third race decides nothing."""
     context = Context(options={"results": str(tmp_path)})
     assert checks.check_readings_together(context).verdict == "not run"
-    lead, lag = max(behind, 0.0) / 2, max(-behind, 0.0) / 2
-    record = readings_record(standing(lag, lag), standing(lead, lead), complete=False)
+    lead, lag = (
+        max(behind, 0.0) / 4,
+        max(-behind, 0.0) / 4,
+    )  # a quarter from the first race, the rest from the second
+    record = readings_record(standing(lag, 3 * lag), standing(lead, 3 * lead), complete=False)
     numbers = tuple(PaperNumber(race, race, "1") for race in ("law", "parity"))
     write_results(tmp_path, "readings", replace(record, numbers=numbers))
     finding = checks.check_readings_together(context)
     assert finding.verdict == verdict and "Stopped early" in finding.detail
-    half = f"{1 / (1 + math.exp(-behind / 2)):.0%}"  # with one of two races, half of the nats
-    assert f"Left out one at a time: without law {half}, without parity {half}." in finding.detail
+    shares = [1 / (1 + math.exp(-part * behind)) for part in (0.75, 0.25)]
+    left_out = "Left out one at a time: without law {:.0%}, without parity {:.0%}.".format(*shares)
+    assert left_out in finding.detail
     more = (*numbers, PaperNumber("attention", "attention", "1"))  # which has compared nobody
     write_results(tmp_path, "readings", replace(record, numbers=more))
     assert checks.check_readings_together(context).verdict == "not run"
