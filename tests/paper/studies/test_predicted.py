@@ -14,7 +14,7 @@ from sparsehead_paper.figures.which_line import which_line_chart
 from sparsehead_paper.studies.folder import read_results, write_results
 from sparsehead_paper.studies.law_stage import LabelledLaw, LawsRecord
 from sparsehead_paper.studies.plans import command_for
-from sparsehead_paper.studies.predicted import SIMULATED, nearness, of_size, predicted, ratios
+from sparsehead_paper.studies.predicted import ALONE, SIMULATED, nearness, of_size, predicted, ratios
 from sparsehead_paper.studies.stage import Workplace
 
 
@@ -22,13 +22,13 @@ def test_every_size_and_share_of_ones_has_predictions_and_presets():
     laws = predicted().laws
     groups = {label.partition(": ")[2] for label in laws}
     # four p at s = 3, and four other s at balanced labels
-    assert len(groups) == 8 and len(laws) == 8 * (len(SIMULATED) + 3) + 4 + 1
+    assert len(groups) == 8 and len(laws) == 8 * (len(SIMULATED) + 4) + 4
     for group in groups:
-        assert {f"{name}: {group}" for name in (*SIMULATED, "best", "gated", "fast")} <= set(laws)
+        assert {f"{name}: {group}" for name in (*SIMULATED, "best", ALONE, "gated", "fast")} <= set(laws)
     balanced = laws["best: AND of 3, p = 0.794"]
     assert balanced.settings["preset"] == "best" and "p" not in balanced.settings
     assert laws["comp: AND of 3, p = 0.65"].settings == {"learner": "comp", "p": 0.65}
-    assert laws["best, one run, no redraw: AND of 3, p = 0.794"].settings["unique"] is False
+    assert laws[f"{ALONE}: AND of 3, p = 0.794"].settings["unique"] is False
     assert command_for("predicted") == "sparsehead reproduce --only predicted"
 
 
