@@ -3,7 +3,7 @@
 A theoretical learner gives one answer from independent samples. Trials of a preset have, as elsewhere, five runs, and
 ambiguous training sets are drawn again. `best` is also measured with one run and no redrawing, as for the theoretical
 learners; for the paper's task the two differences are measured separately, and with `gated`. The theoretical laws
-depend on p and s in different ways, so the one that a preset follows tells what gradient descent uses: positive examples
+depend on p and s in different ways, so the one that a preset follows tells what gradient descent uses: positives
 alone (COMP), covariances, or both.
 
 The settings form a star: s = 3 at four p, and other s at balanced labels. Measured laws end at T = 1000, where a
