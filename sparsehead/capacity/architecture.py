@@ -5,9 +5,9 @@ For a layer input X (T, d) and a head with weights W_Q, W_K, W_V, W_O an archite
     score_ij = cap(<R_i n_Q(x_i W_Q + b_Q), R_j n_K(x_j W_K + b_K)> scale) + mask_ij,    a_i = softmax of row i,
     mixed_i  = sum_j a_ij (x_j W_V + b_V),
 
-and hands the mixed values of all heads to the output projection W_O. If an architecture has no rotation R, norms n, cap
-or mask, they are left out of the formula. `probe` recomputes every layer by it and compares the result with what the
-model itself hands to the projection, so a wrong description is noticed and no layer is measured by it.
+and passes the mixed values of all heads to the output projection W_O. A rotation R, norms n, cap or mask that an
+architecture does not have is left out of the formula. `probe` recomputes every layer by this formula and compares the
+result with the projection's input in the model itself; it does not measure a layer for which the two differ.
 """
 
 import math
@@ -120,7 +120,7 @@ class Architecture:
         input_first: whether weights are stored (in, out), as by GPT-2; nn.Linear stores (out, in).
         query_norm, key_norm: names of the norms of each head's queries and keys, applied before the rotation.
         heads: the name of the configuration's entry, or attention module's attribute, with the number of heads; by
-            default one of the usual names, or the `heads` that `probe` is given.
+            default one of the usual names, or the argument `heads` of `probe`.
         scale, cap: the factor of the scores, by default 1/sqrt(k), and their cap, by default none.
         positions: "absolute" (only the tokens depend on positions), "rotary" or "relative bias".
         rotate: rotates queries and keys. By default "rotary" positions take cosines and sines from the attention
@@ -200,12 +200,12 @@ class Architecture:
 
     @property
     def qkv(self) -> tuple[str, ...]:
-        """The names of query, key and value, or the name of the fused map."""
+        """Return the names of query, key and value, or the name of the fused map."""
         return (self.query,) if self.key is None or self.value is None else (self.query, self.key, self.value)
 
     @property
     def norms(self) -> tuple[str, ...]:
-        """The names of the norms of queries and keys."""
+        """Return the names of the norms of queries and keys."""
         return tuple(name for name in (self.query_norm, self.key_norm) if name is not None)
 
     def at(self, prefix: str, name: str) -> str:

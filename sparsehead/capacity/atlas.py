@@ -35,7 +35,8 @@ class AtlasRow(ShortRepr):
 
     - status: "proved" (a classical argument), "proved by us", "proxy" (no statement is proved), or, for a form of your
       own, "yours, proved by your claim" or "yours, not proved".
-    - bounds: the quantity that it bounds. source: where it comes from. assumes: what it assumes beyond the class.
+    - bounds: the quantity that the form bounds. source: the article or document that it is taken from. assumes: its
+      assumptions beyond membership in the class.
     - log_covering: ln of the covering number N at the atlas' resolution eps. gap: a bound on P(error) minus the
       training term. realizable: a bound on P(error) for functions without training errors, or whose margins are large.
       value: the number of a proxy that is not one of these three. Each is None if the form does not have it, or if it
@@ -92,7 +93,7 @@ class Atlas(WithChart):
 
     @property
     def smallest(self) -> AtlasRow:
-        """The proved row with the smallest gap, or with the smallest ln N where no gap is below 1."""
+        """Return the proved row with the smallest gap, or, if no gap is below 1, with the smallest ln N."""
         proved = [row for row in self.rows if row.proved and row.gap is not None]
         if not proved:
             raise DomainError("no form of this atlas is proved for this model.")
@@ -135,10 +136,11 @@ def atlas(
 
     Args:
         model, m, norms, T: as in `bound`.
-        form: a form of your own to be listed too; those with a name (see `form`) are listed anyway.
-        function: what the model computes, as `read` finds it, for the Occam bound of a sparse function.
-        attention: weights with which a layer attends, each set along the last axis, for form sensitivity; those of a
-            Model are computed.
+        form: a form of your own, listed in addition to those registered by name (see `form`).
+        function: the function that the model computes, as found by `read`; the Occam bound of a sparse function needs
+            it.
+        attention: attention weights that occur in the layer, for form `sensitivity`; the last axis runs over tokens and
+            adds up to 1. By default those of a Model are computed.
         more: other arguments of `bound`: delta, margin, eps, heads, layer, head, a_posteriori.
 
     >>> from sparsehead import build
@@ -232,8 +234,6 @@ def _proxies(source: Model | Layer, T: int) -> Iterator[AtlasRow]:
     """Yield rows of the proxies that depend neither on a resolution nor on a number of samples.
 
     Spectral proxies are included only for a whole model, not for a single layer.
-
-    The spectral ones are for whole models alone.
     """
     nothing = "no error bound: constants, m and eps are left out"
     norm = "(2,1) adds up the lengths of columns, the reading that gives their number for MiniLM"

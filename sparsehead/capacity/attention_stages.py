@@ -116,8 +116,8 @@ def _with_constant(
     *,
     project: bool,
 ) -> Stage:
-    """Return the stage that adds several parts and the constant vector c; items, radii and stretches belong to the
-    parts.
+    """Return the stage that adds several parts and the constant vector c. Each part has its items, a longest output
+    (radii) and a Lipschitz constant (stretches).
     """
     if price.kept(name, presence(c)) and c is not None:
         items.append(constant_item(price, name, c))
@@ -191,7 +191,7 @@ def _measure_cls_head(
 ) -> tuple[MatrixNorms, ValuePath, bool | None]:
     """Return norms of `cls_attention_stage`'s kappa and of head h's value path, and whether there is a value bias.
 
-    The LayerNorm is folded in. The key bias shifts all scores equally, so softmax cancels it.
+    The LayerNorm is folded in. The key bias adds the same number to all scores, so it does not change softmax.
     """
     layer = model.layers[0]
     norm = layer.norm_attention

@@ -45,9 +45,9 @@ class Bound(WithChart, Verdict):
     """The result of one form of the bound for a class and m samples, with its items and the values of all other forms.
 
     - forms: the logarithm of the covering number at `eps` on m samples, by every form that applies.
-    - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
-      margins below `margin` plus gap; gaps has the gap by every form that applies.
-    - factors: vacuous_by of every form with a gap of at least 1; it differs between forms even if their gaps are equal.
+    - gap: with probability 1 - delta, for all functions of the class at once, P(error) is at most the share of training
+      margins below `margin` plus gap. gaps: the gap by every form that applies.
+    - factors: for every form with a gap of at least 1, the factor by which m must grow for a gap below 1.
     - margin_used: the declared margin, a little below `margin` for a model; see `pricing.declared_margin`.
     - assumptions: the assumptions of the statements, one sentence each.
     - samples_needed: samples at which the gap is at most `accuracy`.
@@ -140,14 +140,13 @@ def bound(
             `head_class.HeadClass`. Without w the output is read by a fixed vector of length 1. For weights that are not
             a Model, give the lengths that they do not determine: BX, optionally BZ and w.
         T: context length; not needed for a Model.
-        heads, layer, head: for weights that are not a Model: the heads per layer, if no configuration says it; the
-            layer's name, if there are several layers; the index of a head, if only one head is to be used.
+        heads, layer, head: for weights that are not a Model: the number of heads per layer, if no configuration states
+            it; the name of the layer, if there are several; the index of a head, to bound that head alone.
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
         margin: required distance of outputs from the threshold, on the correct side; by default 1/2 for
             constructed models with outputs 0 and 1, else 1.
-        eps: resolution at which ln N is reported; by default half the declared margin, as in the realisable
-            bound.
+        eps: resolution at which ln N is reported; by default half the declared margin, which the realisable bound uses.
         form: one of FORMS, or your own (see `form`); by default the proven form with the smallest gap, or ln N if all
             gaps are vacuous.
         accuracy: the gap to reach in samples_needed.

@@ -25,8 +25,8 @@ class DeclaredClass:
     """A class of functions, with its items for any m and any form.
 
     Args:
-        margin: the requested margin. margin_used: the declared margin, see `pricing.declared_margin`;
-            margin_penalty: the amount that choosing it adds to ln(1/delta).
+        margin: the requested margin. margin_used: the declared margin, see `pricing.declared_margin`. margin_penalty:
+            the amount added to ln(1/delta) because the margin may have been chosen after training.
         outside: reasons why the model is not in the class, one sentence each; if any, nothing is proven about it.
         applies: whether the class has the norms that a form needs.
         forms: the forms by name.
@@ -49,7 +49,9 @@ class DeclaredClass:
 
     @property
     def usual_eps(self) -> float:
-        """Half the margin, as the realisable bound needs it; the margin itself if its half underflows to 0."""
+        """Return half the margin, the resolution of the realisable bound; the margin itself if its half underflows to
+        0.
+        """
         return self.margin_used / 2 or self.margin_used
 
     def by_form(

@@ -44,7 +44,9 @@ def _mpt_scale(config: Any, layer: int, k: int) -> float:
 
 
 def _t5_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Any:
-    """Return the mask plus T5's bias by distance, which a stack's first layer computes and the others receive."""
+    """Return the mask plus T5's bias, which depends on distance; the first layer computes it and passes it to the
+    others.
+    """
     bias, mask = arguments.get("position_bias"), arguments.get("mask")
     bias = module.compute_bias(T, T) if bias is None else bias
     return (bias if mask is None else bias + mask)[0]

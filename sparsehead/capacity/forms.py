@@ -29,8 +29,8 @@ class Charge(NamedTuple):
     """The cost, in ln N, of covering one matrix W with error x on inputs of length at most b: (value b/x)^2 lambda.
 
     `value` is a norm of W, and `norm` its name. A union bound counts each norm of a matrix once. In forms that count
-    `dim` parameters, the cost is dim ln(1 + 2 value b/x). By default dim is the number of entries, but for N points at
-    most N per column, and for a score on N pairs at most N in all.
+    parameters the cost is dim ln(1 + 2 value b/x) instead, for `dim` parameters. By default dim is the number of
+    entries of W; but at most N for each column if there are N points, and at most N in all for a score on N pairs.
     """
 
     norm: str
@@ -139,7 +139,7 @@ def checked_charge(charge_for: ChargeFor, W: MatrixNorms, log_N: float) -> Charg
 
 
 def checked_number(what: str, x: Any, *, least: float = 0.0) -> float:
-    """Return x as a float, if it is a number >= least."""
+    """Return x as a float; raise an error that names `what` unless it is a number >= least."""
     if not is_number(x) or x < least:
         kind = "a number >= 0" if least == 0 else "a number"
         hint = "; in a class given by norms, a norm that it does not have is NaN" if x != x else ""
@@ -148,7 +148,7 @@ def checked_number(what: str, x: Any, *, least: float = 0.0) -> float:
 
 
 def in_one_line(name: str, call: Callable[[], Any]) -> Any:
-    """Return call(); an exception of a form's own code becomes one line with the form's name."""
+    """Return call(); turn an exception in a form's own code into a one-line error with the form's name."""
     try:
         return call()
     except DomainError:
@@ -213,10 +213,10 @@ def absolute_entries(W: MatrixNorms, log_N: float) -> Charge:
     """Charge ||W||_{1,1} with lambda = 4 ln(2 n + 1) for n entries and any number of points (Maurey's sparsification).
 
     The elements of Maurey's cover satisfy ||W||_{1,1} <= B but may exceed the declared spectral norm S, while later
-    radii and chaining need ||W|| <= S for the elements too. So take the cover at eps/2, drop each element without a W
-    of the class {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace every other element by such a W. The result
-    lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class. Its size at eps is
-    that of Maurey's cover at eps/2, which explains the factor 4.   Paper: trauger-tewari
+    radii and chaining need ||W|| <= S for the elements too. So take the cover at eps/2. Replace each element by a
+    member of the class {||W||_{1,1} <= B, ||W|| <= S} within eps/2 of it; drop the elements that have no such member.
+    The result lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class. Its size at
+    eps is that of Maurey's cover at eps/2, which explains the factor 4.   Paper: trauger-tewari
     """
     return Charge("1,1", W.n11, math.log(4) + log_ln(ln(W.rows * W.columns)))
 

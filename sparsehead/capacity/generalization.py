@@ -1,6 +1,7 @@
 """From covering numbers to error: chaining, uniform and margin bounds, the realisable rate, sample sizes.
 
-A given ln N must bound the ln of the proper covering number on EVERY sample of the size that the function names.
+An argument ln N must bound the logarithm of the proper covering number on EVERY sample; each function states the sample
+size.
 """
 
 import math
@@ -11,7 +12,8 @@ from .._base.log_math import LOG_ZERO, Real, check_count, check_delta, check_eps
 
 
 def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> float:
-    """Bound the empirical Rademacher complexity of a class within A of one function, from ln N(eps).
+    """Bound the empirical Rademacher complexity on m samples of a class whose functions all lie within A of one
+    function, from ln N(eps).
 
         R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),
 
@@ -39,7 +41,7 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
 
 
 def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
-    """Bound the empirical Rademacher complexity, on m samples, of a class within A of one function with ln N(eps) <=
+    """Bound the empirical Rademacher complexity on m samples, as `rademacher` does, for a class with ln N(eps) <=
     C/eps^2.
 
     Chaining as in `rademacher`, with the best ratio q of the levels for each number of levels J:

@@ -70,7 +70,7 @@ class Item:
 
     @property
     def live(self) -> bool:
-        """False for an item that costs nothing: its weight is zero, or its error cannot reach the output."""
+        """Return False for an item that costs nothing: its matrix is zero, or its error does not reach the output."""
         return self.log_r > LOG_ZERO and self.log_p > LOG_ZERO
 
 
@@ -166,7 +166,7 @@ class _Split:
 
     @cached_property
     def options(self) -> list[list[int]]:
-        """Return for each item the kinds of price that can occur in the best row.
+        """Return, for each item, the kinds of price that can occur in the best row of `kinds`.
 
         The price 0 is possible only for a class that lies within the allowed error of one function. As y falls,
         (rho/y)^2 grows faster than ln(1 + 2 rho/y): if the square is larger at the largest y with a positive price, it
@@ -227,7 +227,7 @@ class _Split:
     def _shares(self, kinds: Array) -> Array:
         """Return ln of the best shares y for every row of kinds.
 
-        Every row must have an item with a positive price, and free items must leave some of the error to it.
+        Every row must have an item with a positive price, and the items with price 0 must not use up the whole error.
         """
         free = kinds == self.FREE
         log_left, paid = np.log(self._share_left(kinds)), np.where(free, LOG_ZERO, self.log_n)
@@ -242,11 +242,13 @@ class _Split:
         return np.where(free, log_y, log_y - off[:, None])
 
     def _share_left(self, kinds: Array) -> Array:
-        """Return the share of the error that free items (those with price 0) leave to the others."""
+        """Return 1 minus the shares of the allowed error used by the items with price 0."""
         return 1 - (np.exp(np.minimum(self.log_rho + self.log_n, 1.0)) * (kinds == self.FREE)).sum(axis=1)
 
     def _balanced(self) -> Array:
-        """Return the kinds preferred just below and just above the common slope at which shares add up to 1."""
+        """Find the common slope of all prices at which shares add up to 1; return each item's best kind of price just
+        below and just above that slope.
+        """
         high = 100.0 + 4 * float((np.abs(self.log_rho) + self.log_n).max())
         low = -high
         for _ in range(4):  # each round keeps 1/32 of the range: ln mu to 2e-4

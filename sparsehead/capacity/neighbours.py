@@ -1,9 +1,9 @@
 """Forms of the bound that only `atlas` lists: rank, sensitivity of softmax, codes of the weights, VC dimension.
 
 rank               proved here (docs/theory.md 3.6): counts the numbers that describe matrices of small rank
-sensitivity        `minimum`, but with the sensitivity of softmax at weights that occur, not 1 (theory 4.5); a proxy
+sensitivity        as `minimum`, with softmax's sensitivity at the weights that occur instead of 1 (theory 4.5); a proxy
 code, compression  count the bits of a text that contains the weights (theory 6.5)
-vc                 L W ln(T W), L layers, W weights: order of the VC dimension (arXiv 2606.09731), constant unknown
+vc                 L W ln(T W) for L layers, W weights: order of the VC dimension (arXiv 2606.09731), constant unknown
 """
 
 import math
@@ -57,7 +57,8 @@ RANK = Form(
 
 
 def sensitivity(p: Float[Array, "... n"]) -> Float[Array, "..."]:
-    """Return theta(p) = 4 max_S P(S) (1 - P(S)): how far the weights p of a softmax move in l1 per unit of scores.
+    """Return theta(p) = 4 max_S P(S) (1 - P(S)), the largest l1 change of softmax weights p per unit change of the
+    scores.
 
     P(S) sums p over S. If some p_i >= 1/2 the best S is {i}. Otherwise some S has P(S) between 1/3 and 2/3, so that
     theta >= 8/9, and 1 is returned.
@@ -85,8 +86,8 @@ def sensitivity_form(attention: Float[Array, "... n"], *, where: str) -> Form:
 def model_sensitivity(model: Model, *, inputs: int = 256) -> Form:
     """Return `sensitivity_form` for the last layer's attention at [CLS] on some inputs.
 
-    These are the all-zero and the all-one input, and random ones. The other layers keep the constant 1, so the form is
-    for models of one layer.
+    The inputs are the all-zero one, the all-one one, and random ones. Other layers keep the constant 1, so use the form
+    only for models of one layer.
     """
     inputs = max(2, min(inputs, 2**24 // model.T))  # 128 MB of weights for each head
     bits = np.random.default_rng(0).integers(0, 2, size=(inputs, model.T))
@@ -95,7 +96,7 @@ def model_sensitivity(model: Model, *, inputs: int = 256) -> Form:
 
 
 def weights_in(source: Model | Layer) -> list[Float[Array, "..."]]:
-    """Return the arrays that training chose: all of a layer; of a model all but those of a fixed encoding."""
+    """Return all trained arrays: those of a layer, or those of a model without its encoding if that is fixed."""
     arrays = list(arrays_of(source))
     if isinstance(source, Layer):
         return [array for _, array in arrays]
@@ -118,7 +119,9 @@ def compressed_bits(source: Model | Layer) -> int:
 
 
 def code_gap(nats: float, *, m: int, delta: float) -> float:
-    """Return sqrt((nats + ln 1/delta)/2m), a bound on P(error) - training error for functions with a code this long."""
+    """Return sqrt((nats + ln 1/delta)/2m), a bound on P(error) - training error for a function that has a code of
+    `nats` nats.
+    """
     return math.sqrt((nats - math.log(delta)) / (2 * m))
 
 

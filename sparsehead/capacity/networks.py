@@ -1,7 +1,7 @@
 """Compute the items (terms of the bound) of a model: one layer read at [CLS], or any depth.
 
-Covered besides the weight matrices: biases (by appending a constant 1), the gains and biases of LayerNorms (folded
-into the matrices after them), and trainable embeddings. Fixed encodings are not parameters.
+Besides the weight matrices, items cover biases (by appending a constant 1 to the input), the gains and biases of
+LayerNorms (folded into the matrices after them), and trainable embeddings. Fixed encodings are not parameters.
 """
 
 import math
@@ -98,7 +98,9 @@ def _embedding_stage(model: Model, price: Pricing) -> Stage:
 
 
 def _read_out(model: Model, price: Pricing, *, log_R: float, log_m: float, done: int = 0) -> list[Stage]:
-    """Return the stages of the decoder's ReLU layers from number `done` on, and of w, on m rows read at [CLS]."""
+    """Return the stages of the decoder, on m rows read at [CLS]: its ReLU layers without the first `done`, and the
+    vector w.
+    """
     stages: list[Stage] = []
     for i, dense in enumerate(model.decoder[done:], start=done):
         if i == 0 and model.final_norm is not None:

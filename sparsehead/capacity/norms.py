@@ -50,7 +50,7 @@ class MatrixNorms(ShortRepr):
     """Norms, or bounds on the norms, of a linear map x -> x W.
 
     n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|. rank is the largest rank that the
-    architecture allows: below both rows and columns for a product with a narrower inner width, such as W_Q W_K^T.
+    architecture allows; it is below rows and columns for a product of inner width k, such as W_Q W_K^T.
     """
 
     frobenius: float
@@ -131,8 +131,8 @@ class HeadNorms(ShortRepr):
 def head_norms(layer: Layer, h: int, *, biases: bool = True) -> HeadNorms:
     """Return norms of head h of a layer; W_QK includes the temperature.
 
-    A key bias adds the same number to every score, which softmax cancels, so only the biases of query and value are
-    appended as rows. With biases=False the norms bound only the part of scores and values that depends on the
+    A key bias adds the same number to every score and does not change softmax, so only the biases of query and value
+    are appended as rows. With biases=False the norms bound only the part of scores and values that depends on the
     token.   Paper: matrix-norms
     """
     b_Q = layer.b_Q[h] if biases and layer.b_Q is not None else None

@@ -118,7 +118,7 @@ def _power_penalty(j: int) -> float:
 
 
 def declared_margin(margin: float, *, chosen: bool) -> tuple[float, float]:
-    """Return the declared margin of a model with this margin, and the amount its choice adds to ln(1/delta).
+    """Return the margin that the bound declares for a requested margin, and the amount this choice adds to ln(1/delta).
 
     The realisable bound needs training margins that EXCEED the declared margin, and a constructed model has margins of
     exactly 1/2; the declared margin is therefore smaller by the factor 1 - 2^-20. With chosen=True, for a margin that

@@ -1,11 +1,11 @@
-"""Small classes whose covering numbers are known from below, to test what a form says of them.
+"""Small classes with known lower bounds of their covering numbers, for tests of forms.
 
 Members that are pairwise more than 2 eps apart lie in different balls of radius eps, so a packing of P members shows
 N(eps) >= P for any cover, proper or not. None of these numbers uses a formula of a form:
 
     interval        one number w in [-a, a] on one point b: exactly ceil(ab/eps) balls
     signs           matrices, or heads, with k entries +-t on orthogonal points: all C(n, k) 2^k are far apart
-    volume          a ball of matrices on orthogonal points: its volume over the volume of a ball of the metric
+    volume          a ball of matrices on orthogonal points: its volume divided by that of a ball of radius eps
     finite          random members on random points, and the largest packing, found exactly
 
 Each class has the largest norms of its members, so that it lies in the class that any form describes by these norms.

@@ -29,8 +29,8 @@ LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu_tanh": 1.1289931, 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its items, each with its p at the stage's output; ln of the Lipschitz constant; ln of the longest
-    output.
+    """One stage: its items, whose p refer to the stage's output; ln of its Lipschitz constant; ln of the length of its
+    longest output.
     """
 
     items: tuple[Item, ...]
@@ -39,7 +39,7 @@ class Stage:
 
 
 def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
-    """Return all items, with p measured at the network's output.   Paper: multi-layer-capacity"""
+    """Return the items of all stages; p of each refers to the network's output.   Paper: multi-layer-capacity"""
     found: list[Item] = []
     log_S = 0.0
     for stage in reversed(stages):
@@ -54,7 +54,9 @@ def radius_with_one(log_radius: float, biased: bool) -> float:
 
 
 def unless_zero(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
-    """Return the bias, or None if all entries are zero; `Pricing.kept` adds the penalty for using this fact."""
+    """Return the bias, or None if all entries are zero; `Pricing.kept` adds the penalty for looking at the trained
+    bias.
+    """
     return None if bias is None or not bias.any() else bias
 
 
@@ -164,14 +166,11 @@ def head_items(
     log_N: float,
     log_N_C: float,
 ) -> tuple[tuple[Item, ...], float]:
-    """Return the items of one head (setting p of its score item), and ln of the Lipschitz constant of its value path.
+    """Return the items of one head, and ln of the Lipschitz constant of its value path. Sets p of the score's item.
 
-    A mixture of tokens is covered if the tokens are, so W_V is covered on N points, the distinct tokens. W_C is applied
-    to sigma(mixture W_V), which is not a mixture of a few points unless sigma is linear, so N_C is the number of
-    mixtures.
-
-    A cover of W_V on the tokens also covers every mixture of tokens, so N may count distinct tokens. W_C is applied to
-    sigma(mixture W_V), which is not a mixture of few points unless sigma is linear: N_C counts mixtures.
+    A cover of W_V on the tokens also covers every mixture of tokens, so N may be the number of distinct tokens. W_C is
+    applied to sigma(mixture W_V), which is not a mixture of a few points unless sigma is linear, so N_C is the number
+    of mixtures.
 
     Paper: layer-parameters
     """

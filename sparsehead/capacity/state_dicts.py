@@ -75,9 +75,9 @@ def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
 
     Args:
         weights: a Model, a torch module, a state dict (names and arrays), or the path of a safetensors file.
-        heads: heads per layer, needed for weights without a configuration. The architecture, which decides how scores
-            are scaled and fused matrices stored (`families`), is named by the configuration of the module or by the
-            config.json beside the file; without one it is guessed from the names of the weights.
+        heads: heads per layer, needed for weights without a configuration. The architecture determines how scores are
+            scaled and how fused matrices are stored (`families`). It is named by the module's configuration or by the
+            config.json beside the file; without either it is guessed from the names of the weights.
     Paper: matrix-norms
 
     >>> from sparsehead import build
@@ -150,7 +150,7 @@ def attention_layers(
 ) -> Iterator[tuple[str, Attention]]:
     """Yield the attention layers of a state dict with their prefixes, in natural order (h.2 before h.10).
 
-    With an architecture only the modules that it names are read; without one, all whose names are known.
+    With an architecture, read only the modules that it names; without one, all modules with known names.
     """
     named = config is not None and hasattr(config, "model_type")
     known = architecture_of(config.model_type) if architecture is None and named else architecture

@@ -11,11 +11,11 @@ activation_lines, relaxation, signed
 search                inputs on which the model is likely to be wrong
 branches, share       split bits until all inputs are proved; a proved bound on the share of wrong inputs
 patterns              the proof from the 2^s patterns on the support
-running               networks of other libraries, which can only be run
+running               networks of other libraries, whose weights are not known
 certificate, verify   the result; the public `verify`
 check                 a checker of certificate files that needs nothing of this package
 certificate_file      the content of such a file
-coq                   the same as a theorem for a proof assistant
+coq                   the certificate as a theorem for a proof assistant
 written               a model that `build` wrote, with its certificate, norms and attention
 """
 

@@ -18,9 +18,9 @@ def lines_around(
     """Return (slope, intercept) of a line below and of one above the activation on [low, high], close to it at `at`.
 
     A line of slope a is below act(x) if its intercept is at most the minimum of act(x) - a x. On a piece of width h
-    this function differs from its linear interpolation by at most h^2 / 8 times the maximum of |act''|, below .8:
-    sqrt(2/pi) = .798 for GELU (at 0), and 4 / (3 sqrt 3) = .770 for tanh. Any slope is valid, so several are tried, and
-    the line closest to the activation at `at` is returned.
+    this difference deviates from its linear interpolation by at most h^2 / 8 times the maximum of |act''|, which is
+    below .8: sqrt(2/pi) = .798 for GELU (at 0), and 4 / (3 sqrt 3) = .770 for tanh. Any slope is valid, so several are
+    tried, and the line closest to the activation at `at` is returned.
     """
     if name == "relu":
         return _around_relu(low, high)
@@ -51,7 +51,7 @@ def lines_around(
 
 
 def _closer(best: Lines | None, new: Lines, at: Array, sign: float) -> Lines:
-    """Return the line that is higher at `at`, or for sign -1 the lower one."""
+    """Return the line that is higher at `at` (sign 1) or lower there (sign -1)."""
     if best is None:
         return new
     better = sign * (new[0] * at + new[1]) > sign * (best[0] * at + best[1])

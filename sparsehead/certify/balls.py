@@ -155,7 +155,7 @@ def sqrt(x: Ball) -> Ball:
 
 
 def relu(x: Ball) -> Ball:
-    """max(x, 0)."""
+    """Return max(x, 0)."""
     low, high = np.maximum(x.low, 0), np.maximum(x.high, 0)
     crossing = between(low, high)
     positive, negative = x.low >= 0, x.high <= 0
@@ -167,7 +167,8 @@ def relu(x: Ball) -> Ball:
 def gelu(x: Ball) -> Ball:
     """GELU(x) = x Phi(x), which decreases up to its minimum and then increases.
 
-    1 + erf may cancel, so the error is relative to |x|: that of erf, of its argument, and of three products.
+    1 + erf may cancel, so errors are bounded relative to |x|: the errors of erf, of its argument, and of three
+    products.
     """
     from scipy.special import erf  # slow to import, and only used here
 
@@ -181,8 +182,9 @@ def gelu_tanh(x: Ball) -> Ball:
     """x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3), which decreases up to its minimum and then increases.
 
     Its slope is (1 + tanh u)/2 times 1 + x u' (1 - tanh u), which increases with x < 0 and is positive for x >= 0, so
-    there is one minimum. u has a relative error of at most 8 units, which |u| (1 - tanh^2 u) < .45 turns into less than
-    4 units of tanh u; with the errors of tanh, of the sum and of two products that is what `gelu` allows for.
+    there is one minimum. u has a relative error of at most 8 units. Since |u| (1 - tanh^2 u) < .45, that changes tanh u
+    by less than 4 units. Together with the errors of tanh, of the sum and of two products this is the error that `gelu`
+    allows for.
     """
 
     def at(y: Array) -> Array:

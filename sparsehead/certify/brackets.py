@@ -8,8 +8,8 @@ b. It never exceeds U, whatever the other (free) bits are, if
 because o(b) - U has the sign of sum w (v - U). A candidate for U comes from `ranges`; here it is raised a little
 and the inequality is proved in float64:
 
-  * scores and values are balls (`forward.tables`), so each weight is known up to a factor; every term takes the weight
-    of its interval that makes it largest: the heavy one where v > U, the light one where v < U;
+  * scores and values are balls (`forward.tables`), so each weight lies in an interval; every term takes the weight in
+    it that makes the term largest: the upper end where v > U, the lower end where v < U;
   * a computed term has a relative error of at most 2 u, hence so has the larger of two (x -> x + 2u|x| is
     increasing); the sum over n tokens adds gamma_n times the sum of absolute values (and underflow 2^-1021 per
     term), so F(U) <= 0 holds if  computed sum + error < 0;
@@ -48,8 +48,8 @@ def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"
     """Return a bound on |float64 mix of n tokens - exact mix with the same scores|, for values of at most these sizes.
 
     In units of 2^-53, a share a_t = w_t / sum w has a relative rounding error of at most additions(n) + 1, and sum_t
-    a_t v_t one of at most additions(n) + 2, since two sums are added. The shares add up to about 1. Underflow changes a
-    weight by at most 2^-1022, relative to a total of at least 1.
+    a_t v_t an additional one of at most additions(n) + 2. The shares add up to about 1. Underflow changes a weight by
+    at most 2^-1022, relative to a total of at least 1.
     """
     return ((additions(n) + 4) * UNIT * sizes + n * UNDERFLOW * sizes) * UP + TINY
 

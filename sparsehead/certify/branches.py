@@ -24,7 +24,7 @@ Progress = Callable[[float, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The result: a margin if every part is proved, a wrong input if one was found, neither if time ran out.
+    """The result: a margin if every part is proved, a wrong input if one was found, None for both if time ran out.
 
     `parts` is the number of parts that were bounded, `covered` the share of all 2^T inputs in proved parts.
     """
@@ -37,7 +37,9 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """For each part: a lower bound of the signed distance from the threshold, its worst input, the bit to split by."""
+    """For each part: a lower bound of the outputs' signed distance from the threshold, the worst input for that bound,
+    and the bit by which to split.
+    """
 
     low: Float[Array, " B"]
     worst: Int[Array, "B T"]
@@ -119,8 +121,8 @@ def decide(
 
 
 def _halves(row: Int[Array, " T"], t: int, likely: int) -> Int[Array, "2 T"]:
-    """Return both halves of a part, with bit t fixed; the half that is likely to be worse comes last and is tried
-    first.
+    """Return both halves of a part, bit t being 0 in one and 1 in the other. The half that is likely to be worse comes
+    last, since the search takes parts from the end.
     """
     pair = np.stack([row, row])
     pair[:, t] = 1 - likely, likely

@@ -49,7 +49,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether the bounds imply that every prediction is right; False for NaN."""
+        """Return whether the bounds imply that every prediction is right; False for NaN."""
         return bool(self.margin > 0 and self.max_error < math.inf)
 
 
@@ -65,7 +65,7 @@ class Certificate(WithCard):
         correct: True: the model predicts f on every input, in exact arithmetic and in float64. False: its float64
             evaluation does not, or is not finite, see `counterexample`. None: undecided.
         margin: a lower bound of the distance of an output from the model's threshold, negative on the wrong side;
-            if there is a counterexample, the distance of its output.
+            if there is a counterexample, the distance of the counterexample's output.
         leakage: the largest attention outside f's support ([CLS] counts as outside), over all inputs and heads.
         gap: if one scalar is decoded, the distance between its values for f = 0 and f = 1; else None. `leakage` and
             `gap` are float64 numbers without a bound on their rounding; no proof uses them.
@@ -130,7 +130,7 @@ class Certificate(WithCard):
         return f"on all but {rounded_up(self.share)} of inputs ({p}), proved"
 
     def _refuted(self) -> str:
-        """Name the counterexample, and f's value there with the bits that f reads."""
+        """Describe the counterexample, with the bits that f reads and the value of f."""
         assert self.counterexample is not None
         wrong = f"wrong on {clipped(spell_bits(self.counterexample), 120)}"
         if self.subject is None:

@@ -1,4 +1,4 @@
-"""Certificate files, which `check` checks: for each pattern of the relevant bits, the bounds that the proof needs.
+"""Certificate files for `check`: for each pattern of the relevant bits, the bounds that the proof needs.
 
 A file is one JSON object:
 

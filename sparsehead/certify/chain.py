@@ -5,17 +5,17 @@ float64, differs from x W + b as computed here by at most  units * (|x| W_size +
 
 Multiplying steps out. If y = x A + a with allowance g_A (|x||A| + |a|) and z = y B + b with g_B (|y||B| + |b|),
 then, to first order in g, z = x AB + aB + b with allowance (g_A + g_B)(|x||A||B| + |a||B| + |b|), so |A||B| and
-|a||B| + |b| are kept beside AB and aB + b; forming AB rounds by gamma_n |A||B|, which is added. The second order,
-g_A g_B, is below the 2^-20 by which the result is raised. b_size starts at 2^-940, so that units * b_size covers
-underflow; the W_size of a product is raised by as much, for entries of AB that underflow.
+|a||B| + |b| are kept beside AB and aB + b; forming AB rounds by gamma_n |A||B|, which is added. The second-order term,
+g_A g_B, is below 2^-20, the factor by which the result is raised. b_size starts at 2^-940, so that units * b_size
+covers underflow; the W_size of a product is raised by 2^-940 as well, for entries of AB that underflow.
 
-That values between two maps do not overflow is not shown here but by `patterns`, in balls.
+`patterns` shows, in balls, that values between two maps do not overflow.
 
 Along a line. On a segment of o between two neighbouring points, let c(o) join the computed pre-activations of the
 ends by a straight line and let D bound |pre-activation(o) - c(o)| over the segment. An affine map takes D to D W_size
-and adds its allowance; a ReLU leaves D and adds its bend: if the ends y_0, y_1 differ in sign, ReLU(c) is at most
-|y_0||y_1| / (|y_0| + |y_1|) <= min(|y_0|, |y_1|) away from its chord. So neither all kinks nor their exact places need
-be known: a missed one makes D large, never the answer wrong.
+and adds its allowance; a ReLU does not increase D, but adds to it: if the ends y_0, y_1 differ in sign, ReLU(c) is at
+most |y_0||y_1| / (|y_0| + |y_1|) <= min(|y_0|, |y_1|) away from its chord. So kinks may be missed or inexact: that
+makes D large, but the bound remains true.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,9 @@ LOST = 2.0**-940  # units * LOST covers underflow
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """x -> x W + b, then a ReLU if `relu`, with an allowance of units * (|x| W_size + b_size)."""
+    """The map x -> x W + b, followed by a ReLU if `relu`, with an allowance for rounding of units * (|x| W_size +
+    b_size).
+    """
 
     W: Float[Array, "a c"]
     b: Float[Array, " c"]
@@ -46,12 +48,12 @@ class Step:
     def of(
         cls, W: Float[Array, "a c"], b: Float[Array, " c"], relu: bool, b_size: Array | None = None
     ) -> "Step":
-        """One affine map of the model; `b_size` is given if b is itself a sum."""
+        """Make the step of one affine map of the model; pass `b_size` if b is itself a computed sum."""
         sizes = (np.abs(b) if b_size is None else b_size) + LOST
         return cls(W, b, relu, np.abs(W), sizes, (_terms(W) + 4) * UNIT)
 
     def after(self, first: "Step") -> "Step":
-        """The composition of this step with an affine step before it."""
+        """Return the composition of this step with an affine step before it."""
         W, b = first.W @ self.W, first.b @ self.W + self.b
         W_size = first.W_size @ self.W_size * UP + LOST
         b_size = (first.b_size @ self.W_size + self.b_size) * UP
@@ -60,12 +62,12 @@ class Step:
         return Step(W, b, self.relu, W_size, b_size, units)
 
     def allowance(self, size: Float[Array, "*n a"]) -> Float[Array, "*n c"]:
-        """A bound on how far rounding moves the pre-activation of an x with |x| <= size."""
+        """Return a bound on the rounding error of the pre-activation for every x with |x| <= size."""
         return self.units * (size @ self.W_size + self.b_size) * UP
 
 
 def _terms(W: Float[Array, "a c"]) -> int:
-    """The largest number of non-zero entries in a column."""
+    """Return the largest number of non-zero entries in a column."""
     return int(np.count_nonzero(W, axis=0).max(initial=0))
 
 
@@ -138,7 +140,7 @@ def line_ranges(
 ) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:  # fmt: skip
     """Bound the chain's output over many intervals low < o < high, for inputs x = start + o direction.
 
-    Each coordinate of x may differ from that by up to `aside`.
+    Each coordinate of x may differ from this line by up to `aside`.
 
     Returns:
         the proved bounds, and bounds without any allowance for rounding.

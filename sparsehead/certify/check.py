@@ -18,12 +18,12 @@ no input of the pattern exceeds U if
 
     F(U) = sum over t of the larger of w (g . v - U) over the bits b that the pattern allows   <=  0,
 
-because g . m_h - U has the sign of sum w (g . v - U). A form of several heads is bounded by the sum of their U, each
-proved in this way, or all at once: sum_h (g_h . m_h - U_h) is at most the sum over t of the larger, over b, of
-sum_h w_h (g_h . v_h - U_h) / D_h, with the least or the largest D_h = sum w_h in the place of each one.
-The certificate names U, and L from below, for every form that is needed: first those inside the ReLUs, one after the
-other, then the output. A ReLU whose form cannot be negative passes it on; one whose form cannot be positive gives 0;
-any other gives something between 0 and its upper bound.
+because g . m_h - U has the sign of sum w (g . v - U). A form of several heads is bounded by the sum of their U. Each U
+is proved in this way, or all at once: sum_h (g_h . m_h - U_h) is at most the sum over t of the larger, over b, of sum_h
+w_h (g_h . v_h - U_h) / D_h, where D_h = sum w_h is replaced by its least or its largest value, whichever makes the term
+larger. The certificate states U, and a lower bound L, for every form that is needed: first for the inputs of the ReLUs,
+one after the other, then for the output. A ReLU whose input cannot be negative returns its input; one whose input
+cannot be positive returns 0; any other returns a number between 0 and the upper bound of its input.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def needs(condition: bool, reason: str) -> None:
 
 
 def whole(x: Any, least: int, most: int = 2**53) -> bool:
-    """Whether x is an integer from `least` to `most`; not a bool. Larger integers are not exact in float64."""
+    """Return whether x is an integer from `least` to `most`; False for a bool."""
     return type(x) is int and least <= x <= most
 
 
@@ -153,7 +153,7 @@ def _check_shapes(encoding: dict[str, Any], layer: dict[str, Any]) -> None:
 
 
 def dot(a: Vector, b: Vector) -> Fraction:
-    """sum of a_i b_i."""
+    """Return the sum of a_i b_i."""
     return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
 
 
@@ -229,7 +229,8 @@ def exp_bounds(x: Fraction) -> tuple[int, int]:
     """Enclose exp(x) for x <= 0 between multiples of 2^-BITS.
 
     For y = x / 2^n in (-1/2, 0] the Taylor series alternates and its terms decrease. A computed term is at most 4 units
-    of 2^-P below the true one, so once it is 0 the rest of the series is at most 4 units. Then square n times.
+    of 2^-P below the true one. Once a computed term is 0, the rest of the series is therefore at most 4 units. Then
+    square n times.
     """
     n = (-x.numerator // x.denominator).bit_length() + 1
     if n > 12:  # x < -2000: below 2^-BITS

@@ -4,8 +4,8 @@ The file holds the model's numbers, which are exact, the bounds of the certifica
 
     forall b : list bool, length b = T -> Rabs (output head b - f b) <= eps
 
-over the real numbers. Its proof runs the checker of the folder proofs/, which is proved to be right there. What Coq
-accepts therefore rests on Coq and on the definitions in proofs/Head.v, and on nothing in this package.
+over the real numbers. Its proof runs the checker of the folder proofs/, where the checker is proved correct. A theorem
+that Coq accepts therefore depends on Coq and on the definitions in proofs/Head.v, but on nothing in this package.
 """
 
 import re
@@ -57,7 +57,7 @@ def check_module_name(path: str | Path) -> None:
 
 
 def _check_size(model: dict[str, Any]) -> None:
-    """Raise an error if Coq, which multiplies every token by every matrix, would take too long on the model."""
+    """Raise an error if the model is too large for Coq, which multiplies every token by every matrix."""
     layer, encoding = model["layers"][0], model["encoding"]
     width = sum(len(W[0]) for W in (*layer["W_K"], *layer["W_V"]))
     numbers = 2 * encoding["T"] * len(encoding["cls"]) * width

@@ -47,8 +47,8 @@ def tables(model: Model) -> tuple[Ball, Ball]:
 
 
 def _without_last(x: Ball, axis: int) -> Ball:
-    """Drop the last entry along an axis. If that entry overflows the result is unknown: the model gives it weight 0,
-    and 0 times infinity is NaN.
+    """Drop the last entry along an axis. If that entry overflows, nothing is known about the result: the model
+    multiplies the entry by weight 0, and 0 times infinity is NaN.
     """
     rows = x.swap(0, axis)
     return Ball(rows.mid[:-1], rows.rad[:-1] + 0 * rows.size[-1:]).swap(0, axis)
@@ -103,7 +103,7 @@ def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
 
 
 def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
-    """Return U from the sum over heads: add the bias b_C and the residual X, and project."""
+    """Return U, given the sum over heads: add the bias b_C and the residual X, then project."""
     U = U if layer.b_C is None else U + layer.b_C
     U = U + X if layer.residual else U
     return project_rows(U) if layer.project else U

@@ -19,7 +19,8 @@ class Line:
     """Every value, and every mix of values, is start + o direction up to `aside` in each coordinate, for some scalar o.
 
     `aside` includes the distance of the values from the line, their error bounds, and the rounding of the float64 mix.
-    The statement is therefore true of exact and float64 evaluation for any line, and useful if `aside` is small.
+    The statement therefore holds for exact and for float64 evaluation, whatever the line; a small `aside` makes it
+    useful.
     """
 
     start: Float[Array, " v"]
@@ -28,7 +29,9 @@ class Line:
     aside: Float[Array, " v"]
 
     def along(self) -> tuple["Line", float]:
-        """Return (line, move): a line in one dimension gets `aside` 0, and its o may change by `move` instead."""
+        """Return (line, move). In one dimension `aside` is along the line: the returned line has `aside` 0, and o may
+        change by up to `move` instead.
+        """
         if self.direction.shape != (1,) or self.direction[0] != 1.0:
             return self, 0.0
         return replace(self, aside=np.zeros(1)), float(self.aside[0])
@@ -56,7 +59,9 @@ def line_of(values: Ball) -> Line | None:
 
 
 def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> Choices:
-    """Return scores and values o on the line as `Choices` in float64; [CLS] has weight 0 if it is not attended to."""
+    """Return the tokens' scores, and their values o on the line, as `Choices` in float64; [CLS] has weight 0 if it is
+    not attended to.
+    """
     plain, o = scores.mid[..., 0], line.o
     if not model.attends_cls:
         plain, o = np.vstack([plain, np.full((1, 2), -np.inf)]), np.vstack([o, np.zeros((1, 2))])

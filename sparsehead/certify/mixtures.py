@@ -9,12 +9,13 @@ and each term of z_h depends on one bit. If z_h lies in [a, b] and D_h in [D-, D
 
     z_h / D_h  >=  sigma z_h + iota,     iota = the least z / D - sigma z over z in {a, b} and D in {D-, D+},
 
-because z / D - sigma z is monotone in D, and concave in z for the worse D. The right sides of all heads add up to one
-sum over tokens, each term of which depends on one bit, so its exact minimum is the sum of the minima of its terms.
+because z / D - sigma z is monotone in D, so its minimum over D is at an end, and is concave in z. The right sides of
+all heads add up to one sum over tokens. Each term depends on one bit, so the exact minimum of the sum is the sum of the
+minima of its terms.
 
 Rounding. Weights are known up to a factor and values up to a radius (`forward.tables`). `Mixture.blur` bounds, for each
-coordinate of Z_h = sum_t w_t (v_t - c_h, 1), what this can move and what its terms lose when they are computed.
-`blurred` adds the rounding of sums in any order, `mixing_error` that of the model's own float64 mix.
+coordinate of Z_h = sum_t w_t (v_t - c_h, 1), the error that this causes, and the rounding error of its terms. `blurred`
+adds the rounding of sums in any order, `mixing_error` that of the model's own float64 mix.
 """
 
 from abc import ABC, abstractmethod
@@ -44,7 +45,7 @@ class Tokens:
 
     @classmethod
     def of(cls, model: Model) -> "Tokens":
-        """The tables of a model whose scores and values are finite."""
+        """Make the tables of a model, whose scores and values must be finite."""
         scores, values = tables(model)
         parts = [weight_bounds(scores[..., h]) for h in range(model.H)]
         light, heavy = (np.stack(ends, axis=-1) for ends in zip(*parts, strict=True))
@@ -63,7 +64,7 @@ class Mixture(ABC):
     Args:
         tokens: weights and values.
         state: 0, 1 or FREE for each bit of each set.
-        chance: probability of a 1 at each position; here it only places the centre c.
+        chance: probability of a 1 at each position; in this class it is used only to choose the centre c.
     """
 
     def __init__(self, tokens: Tokens, state: Int[Array, "B T"], chance: Float[Array, " T"]) -> None:
@@ -110,7 +111,7 @@ class Mixture(ABC):
 
     @property
     def forms_at_once(self) -> int:
-        """How many linear forms are bounded at once, to limit memory."""
+        """Return how many linear forms to bound at once, so that memory stays limited."""
         entries = 2**22  # in memory, for one linear form of each kind
         return max(1, entries // (self.X.size // self.X.shape[4]))
 
@@ -172,5 +173,5 @@ class AllInputs(Mixture):
 
 
 def _sum(x: Float[Array, "*shape"], y: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return a lower bound of x + y."""
+    """Return x + y, rounded down to a lower bound of the exact sum."""
     return x + y - 2 * UNIT * (np.abs(x) + np.abs(y))

@@ -2,7 +2,7 @@
 
 The mixes of the heads are bounded pattern by pattern (`brackets`). The rest of the model is bounded over that set:
 along a line if the head mixes one scalar (`chain`), by linear bounds if a ReLU network follows (`regions`), in balls
-otherwise. Patterns for which that is not sharp enough may be split by further bits (`branches`).
+otherwise. Patterns that these bounds do not prove may be split by further bits (`branches`).
 """
 
 from dataclasses import dataclass, replace
@@ -39,9 +39,8 @@ class Splits:
 
 
 def prove_by_patterns(model: Model, f: SparseFunction, splits: Splits | None = None) -> Proof:
-    """Try to prove a one-layer model; `Proof.holds` says whether it succeeded.
-
-    With `splits`, split patterns that are not proved by further bits, and skip interval arithmetic if it is slow.
+    """Try to prove a one-layer model; `Proof.holds` says whether it succeeded. With `splits`, patterns that are not
+    proved are split by further bits, and interval arithmetic is skipped if it is slow.
     """
     if splits is None or not (applies(model) and np.isfinite(largest_output(model))):
         return _whole_patterns(model, f)

@@ -48,8 +48,9 @@ def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
 
 
 def worst_inputs(model: Model | Network, f: SparseFunction) -> Shaped[Array, "n T"]:
-    """Return (phi0, E, a, b): the linear form is phi0 + r (E . (U - u0) + rest) with a <= rest <= b (top of this
-    file).
+    """Return inputs on which the model is likely to be wrong. These are the plain ones and up to 512 random ones; for a
+    one-layer model also plain ones changed, in four rounds, so that the linearised effect of each bit lowers the
+    margin.
     """
     rng = stream(0, "counterexamples")  # a fixed seed is fine: no claim depends on which inputs are tried
     patterns, plain = _patterns(f), plain_inputs(f)

@@ -1,9 +1,9 @@
 """A proved bound on the share of inputs on which a model differs from f, the bits being independent.
 
 Inputs are split as in `branches`. Over each part, `tails` bounds the heads' mixed values for all but a small share of
-inputs. From that, `signed` derives a linear lower bound of the signed output, and Chernoff's bound says for how few
-inputs it is not above zero. The parts' bounds, weighted by their probabilities, add up to the answer. The part that
-contributes most is split next; a part that stays undecided contributes its whole probability.
+inputs. From that, `signed` derives a linear lower bound of the signed output, and Chernoff's bound then limits the
+share of inputs on which that lower bound is not positive. The parts' bounds, weighted by their probabilities, add up to
+the answer. The part that contributes most is split next; a part that stays undecided contributes its whole probability.
 """
 
 import heapq
@@ -42,7 +42,9 @@ class Part:
 
     @property
     def weight(self) -> float:
-        """An upper bound of the probability of a wrong input in this part; TINY is for products that underflow."""
+        """Return an upper bound of the probability of a wrong input in this part; TINY allows for products that
+        underflow.
+        """
         return self.chance * self.share * ROOM + TINY
 
 
@@ -110,8 +112,8 @@ def bound_parts(
     chance: Float[Array, " T"],
     sign: Float[Array, " B"],
 ) -> list[Part]:
-    """Return the parts with a bound on the wrong share of each, the smaller of those from two budgets of excluded
-    inputs.
+    """Return the parts, each with a bound on its share of wrong inputs. `tails` is run with two different shares of
+    excluded inputs, and the smaller bound is kept.
     """
     share, split = np.ones(len(state)), np.full(len(state), -1)
     left = np.arange(len(state))
@@ -138,8 +140,9 @@ def most_moving(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int
     """Return the free bit that moves the attended state at [CLS] most, through sums or denominators; -1 if none is
     free.
 
-    If a token outweighs all others, its value is near the mean c, so its bit hardly moves sum w (v - c). But it moves
-    the denominator, and with it the mix, by about its share of the weight times the distance between values.
+    If one token has nearly all of the weight, its value is near the centre c, so its bit hardly changes sum w (v - c).
+    But the bit changes the denominator, and thereby the mix, by about the token's share of the weight times the
+    distance between values.
     """
     W = np.abs(model.layers[0].W_C)
     far = np.sqrt((mixture.offset**2).mean(axis=(1, 2)))  # (B, H, k)
@@ -152,14 +155,14 @@ def most_moving(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int
 
 
 def _events(model: Model) -> int:
-    """Estimate the number of bounds with a small chance to fail that are used for one part."""
+    """Estimate how many of the bounds used for one part hold only with high probability."""
     mlp = model.layers[0].mlp
     return 4 * (model.H + 1) * (model.d + 4 + (0 if mlp is None else mlp.W_1.shape[1]))
 
 
 def enumerated_share(model: Model, f: SparseFunction, chance: Float[Array, " T"]) -> float:
-    """Return the probability of the inputs on which model and f differ or rounding leaves it open, by trying all
-    inputs.
+    """Try all inputs; return the probability of those on which model and f differ, or on which rounding does not allow
+    to tell.
     """
     total, inputs_at_once = 0.0, 2**14
     for start in range(0, 2**f.T, inputs_at_once):

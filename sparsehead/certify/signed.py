@@ -15,7 +15,7 @@ from .relaxation import LIPSCHITZ, Attended, Normed, Plain, norm_rounding
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A linear lower bound of the signed output in the mixed values m, around their centre c.
+    """A lower bound of the signed output that is linear in m - c, where m are the mixed values and c is their centre.
 
     For some scale in (0, `largest_scale`]:  scale * sign * (output - threshold) >= constant + g . (m - c).
     """
@@ -126,7 +126,8 @@ def _read_out(
     size: Float[Array, "B d"],
     moved: Float[Array, " B"],
 ) -> tuple[Float[Array, " B"], Float[Array, "B d"], Float[Array, " B"]]:
-    """Return (constant, ell, scale): s sign (output - threshold) >= constant + ell . y for some positive s <= scale.
+    """Return (constant, ell, scale) such that s sign (output - threshold) >= constant + ell . y for some positive s <=
+    scale.
 
     y is the input of the last LayerNorm: |y| <= size, and |C (y - y0)| / sqrt(d) <= moved, where C removes the mean. If
     there is no such LayerNorm, s is 1.

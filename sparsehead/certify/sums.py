@@ -10,8 +10,9 @@ so that S, the sum of the terms, has lighter tails than a normal variable of the
     P(S >= E S + x) <= exp(-L)      if   x = sqrt(2 L W).
 
 W is a quadratic form of the coefficients of S, so for further linear forms of the same terms no sum over tokens is
-needed. The bound is poor if a few terms make up most of W. Therefore the 1, 2, 4, .. heaviest terms are also bounded by
-the sum of their largest values, and only the rest as above; the least of these bounds counts.
+needed. The bound is poor if a few terms make up most of W. Therefore a second kind of bound takes the sum of the
+largest values of the 1, 2, 4, .. heaviest terms, and bounds only the light terms, all others, as above. The least of
+all these bounds is used.
 
 Rounding. Moves are float64 numbers and taken as exact. Variances and sums are rounded; ROOM, or a multiple of UNIT
 times the sum of absolute values, raises each bound by more than that.
@@ -30,8 +31,8 @@ CUTS = np.array([0, *(2**i for i in range(10))])  # the heavy terms are taken in
 
 
 def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return an upper bound of w(p) of this file's docstring; w is 1/4 at p = 1/2, its maximum, and 0 at p = 0 and
-    1.
+    """Return an upper bound of w(p) (see the top of this file), which is 0 at p = 0 and 1, and has its maximum 1/4 at p
+    = 1/2.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         w = (1 - 2 * p) / (2 * np.log((1 - p) / p)) * ROOM
@@ -40,16 +41,16 @@ def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """B families of n terms, each a vector of c coordinates; a linear form of the coordinates is a sum as above.
+    """B families of n terms. Each term is a vector of c coordinates, so a linear form of the coordinates turns a family
+    into a sum as at the top of this file.
 
     Args:
-        mean: of the sum.
-        heavy, weights: the moves of the heavy terms, the heaviest first, and their w(p). Terms are the last axis, over
-            which `beyond` adds.
-        skew: sums of (1/2 - p) move over the blocks of heavy terms.
-        spread, spread_light: W as a quadratic form, of all terms and of the light ones.
+        mean: the mean of the sum of the terms.
+        heavy, weights: the moves of the heavy terms, the heaviest first, and their w(p). The last axis runs over terms.
+        skew: the sums of (1/2 - p) move over the heaviest 1, then the next 1, 2, 4, .. terms.
+        spread, spread_light: the matrices of the quadratic form W, for all terms and for the light ones.
         total: the sum of |move| over all terms.
-        terms: n.
+        terms: the number n of terms.
     """
 
     mean: Float[Array, "B c"]
@@ -91,7 +92,7 @@ class Sums:
         return Sums(**{name: x[chosen] if isinstance(x, np.ndarray) else x for name, x in plain.items()})
 
     def middle(self, G: Float[Array, "B c f"]) -> Float[Array, "B f"]:
-        """The means of the forms G, without a bound on their rounding."""
+        """Return the computed means of the forms G, whose rounding is not bounded."""
         return _times(self.mean, G)
 
     def beyond(
@@ -126,7 +127,7 @@ class Sums:
         return found
 
     def _variance(self, G: Float[Array, "B c f"], sizes: Float[Array, "B c f"]) -> Float[Array, "B f"]:
-        """Return an upper bound of W for the light terms, whose rounding is at most a multiple of (|G| .
+        """Return an upper bound of W for the light terms; its rounding error is at most a multiple of (|G| .
         deviations)^2.
         """
         W = self.spread_light

@@ -7,7 +7,7 @@ x_0 and x_1, with probabilities 1 - p and p. The tails of such a sum S are bound
     Chernoff  P(S >= level) <= exp(-lambda level) E exp(lambda S) with the exact expectation: only for the output,
               which is the last form
 
-The second holds for every lambda > 0, so lambda is chosen from a grid. Each use of the first bound fails with
+Chernoff's bound holds for every lambda > 0, so lambda is chosen from a grid. Each use of the normal bound fails with
 probability at most `MostInputs.each`. `events` counts the uses, and a union bound adds up their probabilities.
 
 Rounding. Terms are float64 numbers and taken as exact: `Mixture.blur` bounds their distance from the true terms, for
@@ -25,8 +25,8 @@ BOTH = (-1.0, 1.0)
 
 
 class MostInputs(Mixture):
-    """Bounds for all but a share of the values of the free bits; `spent` is the share excluded so far, in every
-    part.
+    """Bounds that hold for all but a small share of the values of the free bits. In every part, `spent` is the share
+    excluded so far.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MostInputs(Mixture):
 
     @property
     def spent(self) -> float:
-        """The share of inputs on which a bound so far may fail."""
+        """Return the share of inputs on which one of the bounds used so far may fail."""
         return self.events * self.each * ROOM
 
     @property
@@ -64,9 +64,6 @@ class MostInputs(Mixture):
 
         If the denominator D is nearly constant, a normal approximation is good enough. Otherwise theta is found by
         bisection between 0 and the least value that one token can have.
-
-        If the denominator is nearly constant, the root for a normal sum is near enough. Otherwise a bracket from the
-        least value that a token has to 0 is narrowed.
         """
         B, H, k, f = g.shape
         own = g.reshape(B * H, k, f)
@@ -86,8 +83,8 @@ class MostInputs(Mixture):
         return sums.middle(G) - sums.beyond(G, self.log_each, (-1.0,))[0]
 
     def _bracketed(self, chosen: Bool[Array, " P"], own: Float[Array, "unsteady k f"]) -> Array:
-        """Find theta by bisection; a last step cannot pass the root, since the slope of the gain is at most D's upper
-        bound.
+        """Find theta by bisection and one Newton step, which divides the gain by the upper bound of D. The gain's slope
+        in theta is at most that, so the step cannot pass the root.
         """
         sums = self.by_head.some(chosen)
         least, most = (
@@ -106,8 +103,8 @@ class MostInputs(Mixture):
         return low + gained / D_high
 
     def _normal_anchors(self, own: Float[Array, "P k f"]) -> tuple[Float[Array, "P f"], Bool[Array, " P"]]:
-        """Return the root theta <= 0 of theta D + sqrt(a V(theta)) = 0, and whether the denominator D is steady enough
-        for it.
+        """Return the root theta <= 0 of theta D + sqrt(a V(theta)) = 0, and whether the denominator D is constant
+        enough to use it.
 
         a is 2 log_each, and V(theta) bounds the variance of g . Z - theta D.
         """

@@ -69,12 +69,13 @@ def verify(
 
     Args:
         model: a Model, or the path of a model file. A Network, or a torch module that maps bits (n, T) to numbers, is
-            run on every input up to T = 16 (T = 20 on request), and on chosen inputs for larger T.
+            run on every input up to T = 16 (up to T = 20 with method="exhaustive"), and on chosen inputs for larger T.
         f: the function, or its expression; T is the model's.
         method: "exhaustive" (T <= 20), "patterns" (one layer, any T), "branches" (the same with bits split), or
             "search" (no proof); by default chosen by T.
         p: probability of a 1, for all bits or one for each position; `share` then bounds how often model and f differ.
-        limit_seconds: processor time for splitting; by default 60, or 30 with p, of which a third is for the proof.
+        limit_seconds: processor time for splitting; by default 60. With p the default is 30, a third of it for the
+            proof and the rest for the share of wrong inputs.
         progress: called from time to time with the share of inputs proved and the number of parts bounded so far.
     Raises:
         DomainError: f and the model have different T, or the method does not apply.
@@ -182,8 +183,8 @@ def finite_weights(part: Any) -> bool:
 
 
 def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
-    """Try every input in float64 and in balls. If the balls are too wide to prove the model exact, also try the proof
-    from patterns, which may be sharper, since it uses that the decoder's slopes cancel along a line.
+    """Try every input in float64 and in balls. If the balls are too wide to prove that the error is below 1e-9, also
+    try the proof from patterns, which may be sharper because slopes of the decoder can cancel along a line.
     """
     seen, seen_at, signed_least, signed_at = -np.inf, 0, np.inf, 0
     error, margin = -np.inf, np.inf

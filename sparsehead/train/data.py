@@ -1,4 +1,4 @@
-"""The samples of a trial: the training set, fresh batches, and a holdout of which only the needed part is drawn."""
+"""The samples of a trial: the training set, fresh batches, and the holdout, which is drawn only as far as needed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,9 @@ def training_set(spec: TrainSpec) -> Sample:
 
 
 def drawn_training_set(spec: TrainSpec) -> tuple[Sample, int | None]:
-    """Return the training set, and the number of sets drawn until one was accepted; None if any set is accepted."""
+    """Return the training set, and the number of sets drawn until one was accepted; None in place of the number if the
+    spec accepts any set.
+    """
     return task_of(spec).drawn_training_set(spec.m, rng=stream(spec.seed, "train"), unique=spec.unique)
 
 
@@ -73,7 +75,7 @@ def _chunks(total: int, most: int) -> list[int]:
 def check_on(
     predict: Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]], holdout: Holdout, allowed: int
 ) -> tuple[float, bool]:
-    """Return the accuracy on the holdout, and whether at most `allowed` errors occur on all of it.
+    """Return the accuracy on the holdout, and whether the whole holdout has at most `allowed` errors.
 
     Stops at more than `allowed` errors; the accuracy is then that on the chunks used so far.
     """

@@ -24,8 +24,10 @@ class TableReading(ShortRepr):
         with_head: agreement of function and head on the held-out rows.
         certificate: the Occam bound on the function's error, from all rows. It assumes independent rows from one
             distribution. A wrong label in the table counts as an error of the function.
-        better: whether the function is proved, at the same confidence, to be right more often than either constant.
-        unseen: number of patterns of the function's columns that no row has; there the head decides.
+        better: whether it is proved, at the same confidence, that the function is right more often than the constants 0
+            and 1.
+        unseen: number of patterns of the function's columns that occur in no row; the head determines the function
+            there.
         flips: for each column that was considered, the share of rows in which flipping it changes the head's label.
         method: how the function was found.
         notes: evidence against the certificate's assumption.
@@ -94,8 +96,8 @@ class TableRun(WithCard):
 
     @property
     def solved(self) -> bool:
-        """Whether the formula is proved to be right more often than either constant. A table cannot show more, since
-        the true function and the number of wrong labels are unknown.
+        """Return whether it is proved that the formula is right more often than the constants 0 and 1. A table cannot
+        show more, since the true function and the number of wrong labels are unknown.
         """
         return self.reading.better
 

@@ -66,8 +66,9 @@ def filled(f: SparseFunction, model: Model, bits: Shaped[Array, "m T"]) -> tuple
 def better_than_constants(f: SparseFunction, sample: Sample, *, delta: float) -> bool:
     """Whether f is proved, with probability 1 - delta/2, to be right more often than the constants 0 and 1.
 
-    f is better than a constant c iff it is right on more than half of the rows on which it differs from c. For any
-    fixed f these are independent rows, so the Occam bound applies to them; the two constants share delta/2.
+    f is better than a constant c iff f is right on more than half of the rows on which f and c differ. For a fixed f
+    these rows are independent, so the Occam bound applies to them. Each of the two constants is compared with failure
+    probability delta/4.
     """
     bits, labels = sample
     answers = f(bits)

@@ -99,7 +99,7 @@ def learn_table(
 
 
 def _or_related(why: str) -> str:
-    """Return the note `why` on equal rows with another reason: they were copied, or columns depend on each other."""
+    """Return the note `why` on equal rows with its causes: rows were copied, or columns depend on each other."""
     return f"{why.removesuffix(', so they are not independent')}: they were copied, or columns depend on each other"
 
 
@@ -122,7 +122,9 @@ def best_head(
     seen: Sample, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None,
     how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
-    """Train on 4/5 of the rows; return spec, head with the best accuracy on the others, and its step and restart."""
+    """Train on 4/5 of the rows; return the spec, the head with the best accuracy on the other rows, its step and
+    restart.
+    """
     # Settings that a table determines, or that make sense only if fresh samples can be drawn.
     not_for_tables = ("function", "T", "m", "s", "p", "noise", "feature_noise", "inputs", "unique", "online", "learner",
                   "holdout", "target", "keep_training", "stall", "least_lean")  # fmt: skip

@@ -1,8 +1,8 @@
-"""Judge by the correlations of bits and label whether a run that has fitted its training set can still succeed.
+"""Judge, from the correlations of bits and label, whether a run that has fitted its training set can still succeed.
 
 For a function that rises with every bit, such as AND, OR and majority, each relevant bit correlates positively with the
-label. A run that attends to bits with negative correlations, or no longer to any bits in particular, fits noise. The
-lean of a model is the mean correlation of the positions, weighted by attention, minus their plain mean.
+label. A run that attends to bits with negative correlations, or to all bits equally, fits noise. The lean of a model is
+the mean of the positions' correlations, weighted by attention, minus their unweighted mean.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def agreement(sample: Sample) -> Float[Array, " T"]:
 
 
 def lean(model: Model, sample: Sample, by_position: Float[Array, " T"]) -> float:
-    """Return the mean of `by_position` over positions weighted by attention, minus its plain mean; for one layer.
+    """Return the mean of `by_position` weighted by attention, minus its unweighted mean, for a one-layer model.
 
     A position's weight is the attention of [CLS] to it, summed over heads and samples. Uniform attention has lean 0. If
     on some sample all scores of a head are more than 700 below its largest score of any token, the head is left out.

@@ -183,9 +183,9 @@ def learn_spec(
 
 
 def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
-    """Return what the trained model computes: `read` with the run's training set and share of ones.
+    """Read the function that the trained model computes: call `read` with the run's training set and share of ones.
 
-    A learner of the user's is read by its predictions, where all bits have one share of ones. Return None for other
+    A user's learner is read from its predictions if all bits have the same probability of a one. Return None for other
     learners without a model, and for weights that are not finite. With online=True there is no training set, and the
     reading has no certificate.   Paper: read-junta
     """

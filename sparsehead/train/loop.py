@@ -1,4 +1,4 @@
-"""Run many trials one after the other, of learners that take steps and of those that are fitted in one call."""
+"""Run many trials one after the other, for learners that train in steps and learners that are fitted in one call."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -28,8 +28,8 @@ class Outcome(ShortRepr):
         support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
             samples (at most 100); None if the learner has no attention, or its weights are not finite.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass,
-            support_attention, other_attention, support_influence, other_influence (see `reading.appearance`), norms;
-            all of the solving run, or else of the run with the best validation accuracy.
+            support_attention, other_attention, support_influence, other_influence (see `reading.appearance`), norms.
+            All belong to the solving run or, without one, to the run with the best validation accuracy.
         made_by: engine, instructions, dtype, device and version.
     """
 

@@ -14,7 +14,9 @@ from .data_run import Rival
 def rivals_of(
     data: Dataset, seen: Shaped[Array, " seen"], kept: Shaped[Array, " kept"], *, seed: int
 ) -> tuple[Rival, ...]:
-    """Fit both to rows `seen`, choosing sizes by cross-validation; test on rows `kept`. Empty without scikit-learn."""
+    """Fit a tree and a regression to the rows `seen`, with their sizes chosen by cross-validation, and test them on the
+    rows `kept`. Return an empty tuple without scikit-learn.
+    """
     try:
         require_module("sklearn")
     except MissingExtra:
@@ -46,7 +48,7 @@ def rivals_of(
 
 
 def _tree_formula(tree: object, data: Dataset) -> str:
-    """Write the tree's function in the names of its columns; if it reads many, only its number of leaves."""
+    """Write the tree's function with the names of its columns; if it has many columns, only its number of leaves."""
     used = sorted({int(t) for t in tree.tree_.feature if t >= 0})  # type: ignore[attr-defined]
     most_spelled = 10  # a tree that reads more columns is not written as a formula
     if len(used) > most_spelled:

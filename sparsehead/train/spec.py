@@ -85,7 +85,8 @@ class TrainSpec(ShortRepr, Shape):
     more than their help text:
 
     function: for a family, the support of size `s` is drawn from the seed.
-    unique: only for families with a test of whether exactly one set of s positions explains a training set.
+    unique: redraw the training set until exactly one set of s positions explains it; only for families for which this
+    can be tested.
     dropout: as in minGPT, on embeddings, attention weights and block outputs.
     restarts: the trial succeeds if one of its initialisations does; later ones are not tried. A check succeeds if its
         accuracy on `holdout` samples exceeds `target`. keep_training continues after success, for curves and attention.
@@ -93,9 +94,10 @@ class TrainSpec(ShortRepr, Shape):
         steps. Measured on 303 full-length runs of and-3 near the threshold (T = 100, 300, 1000): stall = 100 saves
         69 % of all steps and ends 1 of 138 runs that would have succeeded.
     least_lean: the lean is the mean correlation of bit and label on the training set, positions weighted by attention,
-        minus the plain mean (`train.lean`). A run is ended at a check at which its training loss is below 0.01 and its
-        lean below least_lean/1000 times the steps since the loss was first below 0.01. It needs one layer and a
-        function that rises with every bit, such as AND; other runs go on. results/README has what 0.02 saves.
+        minus the unweighted mean (`train.lean`). A check ends a run whose training loss is below 0.01 and whose lean is
+        below least_lean/1000 times the number of steps since the loss was first below 0.01. The rule applies to models
+        of one layer and functions that rise with every bit, such as AND. results/README states how many steps 0.02
+        saves.
     optimiser, decay: "adamw" shrinks the weights themselves; "adam" and "sgd" (plain gradient descent) add an L2
         penalty to the gradient. "matrices" are the linear maps; "all" adds embeddings, positions, biases and gains, as
         in `torch.optim.Adam(model.parameters(), weight_decay=..)`.
@@ -103,10 +105,10 @@ class TrainSpec(ShortRepr, Shape):
         on +-1/sqrt(fan_in), embeddings N(0, init_std^2); "torch-default": the same with N(0, 1) embeddings.
     gate: a head attends to [CLS] and to the positions of zeros, or of ones ("both": half of the heads each); positions
         enter keys alone. `train.transformer.gated` has the definition.
-    position_rate, readout_rate: factors on learning_rate, of positions, and of values, W_C, MLP, later norms and
-        output; queries, keys, bit vectors and [CLS] have learning_rate itself.
+    position_rate, readout_rate: factors of the learning rate: position_rate that of positions; readout_rate that of
+        values, W_C, MLP, later norms and output. Queries, keys, bit vectors and [CLS] have learning_rate itself.
     signs: "rising" starts every head of a gated model so that ones raise the output, which suits AND and OR;
-        "falling" suits the same of negated bits; "random" leaves signs as drawn.
+        "falling" suits AND and OR of negated bits; "random" keeps the random signs.
     Paper: law-and
     """
 
@@ -238,26 +240,27 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         ln T, the paper 29.65), its training curves (results/curves-paper: 25 of 40 at T = 300, m = 50, the paper 24;
         40 of 40 at m = 200) and its parity (results/parity-settings). But its attention weights are .859 (the paper's
         .996), and its success rises more steeply with m than the paper's bars allow. No interpretation reproduces all.
-    "literal": the text taken literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on all parameters
+    "literal": the paper's text taken literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on all parameters
         (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It reproduces
         thresholds and curves (results/law-literal), but its estimates from T = 400 on are below the paper's, attention
         is .636, and parity is not learned.
     "mingpt": "paper" with minGPT's initialisation: minGPT's training loop decides what the text leaves open.
     "best": needs few samples. A small model (d = 16, four heads) without dropout, PyTorch's default for linear maps,
         embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient at
-        one position is of order 1/T. With a smaller eps Adam moves all T positions at one speed, even those that only
-        fit noise; with a larger eps a position moves in proportion to its gradient, and the few relevant ones lead.
-        The penalty also acts on embeddings and positions: after the training set is fitted it shrinks what only fits
-        noise, and runs succeed hundreds of steps later. results/law-best has the law (1.2 times the floor for one
-        answer up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures explains why runs fail, results/slope has
-        the law with one setting changed at a time.
-    "gated": fewer samples than "best" for AND, and for OR, its mirror image. Two heads attend to zeros and two to ones,
-        each beside [CLS], which starts with half of the attention, and so that ones raise the output. Positions enter
-        keys alone and learn at 300 times the rate of queries and keys, all that follows the attention at 0.03 times it:
-        attention selects before the read-out fits noise. Adam's eps is 1/T as in "best", the penalty 0.03/T. The rule
-        was chosen with single runs of AND of 3, of which it solves 69 of 96 at T = 100, m = 30 and 78 of 96 at
-        T = 1000, m = 42. Majority of 3 needs more samples than with "best": 2 of 6 single runs at T = 40, m = 80
-        ("best" 6), 5 of 6 at m = 120.
+        one position is of order 1/T. With a smaller eps Adam would move all T positions at the same speed, even those
+        that only fit noise; with this eps a position moves in proportion to its gradient, so the few relevant ones move
+        fastest. The penalty also acts on embeddings and positions: after the training set is fitted it shrinks weights
+        that only fit noise, and runs then succeed hundreds of steps later. results/law-best has the law (m_80 is 1.2
+        times the floor for one answer up to T = 1000, 1.5 times at 10^4, 1.9 times at 10^5), results/failures explains
+        why runs fail, results/slope has the law with one setting changed at a time.
+    "gated": needs fewer samples than "best" for AND, and for OR, its mirror image. Two heads attend to positions with
+        bit 0 and two to positions with bit 1; each also attends to [CLS], which starts with half of the attention. The
+        heads' signs start so that ones raise the output. Position vectors enter only the keys. Relative to queries and
+        keys, positions learn at 300 times the rate and all weights after the attention at 0.03 times the rate, so that
+        attention selects positions before the read-out fits noise. Adam's eps is 1/T as in "best", the penalty 0.03/T.
+        These settings were chosen on single runs of AND of 3, and solve 69 of 96 such runs at T = 100, m = 30 and 78 of
+        96 at T = 1000, m = 42. Majority of 3 needs more samples than with "best": at T = 40, m = 80 this preset solves
+        2 of 6 single runs ("best" 6 of 6), at m = 120 5 of 6.
     Paper: law-and
     """
     if name not in PRESETS:

@@ -23,7 +23,8 @@ from .transformer.engine import Engine
 class Trial:
     """One trial on an engine: `run` returns its Outcome.
 
-    Restarts follow one another on the same data, and the first success ends the trial: the paper's "best of five".
+    Restarts are run one after the other on the same data, and the first success ends the trial (the paper's "best of
+    five").
     Paper: law-and
     """
 
@@ -87,7 +88,7 @@ class Trial:
         return self._next_restart() if self.step >= self.spec.n_steps or self._given_up() else None
 
     def _given_up(self) -> bool:
-        """Whether the run has fitted its training set and is judged lost by `stall` or `least_lean`."""
+        """Return whether the run has fitted its training set and is to end by the rule of `stall` or `least_lean`."""
         if self.loss >= 0.01:
             return False
         if self.fitted_at is None:
@@ -98,7 +99,9 @@ class Trial:
         return self._rule is not None and self._rule.lost(self.engine.model({}), self.step - self.fitted_at)
 
     def _check(self, trained: bool) -> None:
-        """Measure and record the accuracies; without steps before (`trained` is False) the training accuracy is 0."""
+        """Measure and record the accuracies. If no step was made before (`trained` is False), record 0 as training
+        accuracy.
+        """
         self.train_accuracy = self.engine.train_accuracy() if trained else 0.0
         self.accuracy, solved = check_on(self.engine.predict, self.holdout, self.spec.allowed_errors)
         if self.accuracy > self.best_here:

@@ -18,7 +18,9 @@ from .packed import counts, packed
 def covariances(
     columns: Shaped[Array, "bytes T"], labels: Bool[Array, " m"], among: Bool[Array, " m"]
 ) -> Float[Array, " T"]:
-    """Return for each position the covariance of its bit with the label in the chosen samples, times their number."""
+    """Return, for each position, the covariance of its bit with the label over the chosen samples, times the number of
+    these.
+    """
     both, ones = counts(columns, among & labels), counts(columns, among)
     return both - ones * float(labels[among].mean())
 
@@ -26,13 +28,15 @@ def covariances(
 def strength(f: SparseFunction, covariance: Float[Array, " T"]) -> Float[Array, " T"]:
     """Return a score that is large at relevant positions: the covariance if f is monotone, else its absolute value.
 
-    It is rounded, so that rounding errors do not decide between equal scores.
+    The score is rounded to fewer digits, so that equal scores stay equal despite rounding errors.
     """
     return np.round(covariance if is_monotone(f) else np.abs(covariance), 9)
 
 
 def in_place(f: SparseFunction, positions: Int[Array, " s"], sample: Sample) -> NamedFunction:
-    """Return f on these positions; if f is not symmetric, in the order with the fewest errors on the sample."""
+    """Return f as a function of these positions. If f is not symmetric, choose the order with the fewest errors on the
+    sample.
+    """
     bits, labels = sample
     if is_symmetric(f):
         return NamedFunction(from_table(T=f.T, support=positions.tolist(), table=f.values))
@@ -42,7 +46,7 @@ def in_place(f: SparseFunction, positions: Int[Array, " s"], sample: Sample) -> 
     seen = bits[:, positions].astype(np.int64)
 
     def errors(order: tuple[int, ...]) -> int:
-        """The number of wrong labels if positions[i] takes the place of f's position order[i]."""
+        """Return the number of wrong labels if positions[i] replaces position order[i] of f."""
         return int(np.count_nonzero(f.values[seen @ (1 << np.array(order))] != labels))
 
     best = min(permutations(range(f.s)), key=errors)
@@ -68,9 +72,9 @@ ONE_STEP = Learner(fit=fit_one_step, repeats=False, as_drawn=True, memory=tests_
 def fit_greedily(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
     """Pick s positions, each with the largest covariance with the label given the earlier picks.
 
-    "Given" means that the samples are divided by the bits of the picked positions, and the covariances within the parts
-    are added up. For a symmetric function, parts in which the picked bits already determine the label are left out; for
-    a conjunction only the part remains in which all picked bits are 1.
+    "Given" means that the samples are divided into parts by the bits of the picked positions, and that the covariances
+    within the parts are added up. For a symmetric function, parts in which the picked bits already determine the label
+    are left out; for a conjunction this leaves only the part in which all picked bits are 1.
     """
     f, (bits, labels) = target_function(spec), sample
     columns, truth = packed(bits), labels == 1
@@ -93,7 +97,9 @@ def fit_greedily(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
 
 
 def _undecided(f: SparseFunction, picked: int, ones: int) -> bool:
-    """Whether f, if symmetric, still depends on the other positions when `ones` of `picked` relevant bits are 1."""
+    """Return whether f still depends on its other positions if `ones` of `picked` relevant bits are 1; True if f is not
+    symmetric.
+    """
     by_count = f.values[2 ** np.arange(f.s + 1) - 1]
     return not is_symmetric(f) or len(set(by_count[ones : ones + f.s - picked + 1].tolist())) > 1
 

@@ -6,11 +6,11 @@ defective item. Here items are positions, defective ones are relevant, and a sam
     AND of s positions   a position is in the test iff its bit is 0; the test is positive iff the label is 0
     OR of s positions    a position is in the test iff its bit is 1; the test is positive iff the label is 1
 
-The learners know the kind, s, the probability of a one and the rate of label noise, as the information floor assumes.
-They return a set of positions.
+The learners know the kind, s, the probability of a one and the rate of label noise; the information floor assumes the
+same knowledge. They return a set of positions.
 
 Source: M. Aldridge, O. Johnson, J. Scarlett, Group Testing: An Information Theory Perspective (2019), for the learners
-without noise; each learner names the source of its noisy form.
+without noise. The docstring of each learner names the source of its form with noise.
 """
 
 import math
@@ -113,7 +113,7 @@ def definite(explained: Shaped[Array, "positives n"]) -> Int[Array, " n"]:
 
 
 def most_often(count: Int[Array, " n"], s: int) -> Int[Array, " k"]:
-    """Return the indices of the s largest counts; among equals the first, and no count of 0."""
+    """Return the indices of the s largest counts. Of equal counts the first come first; counts of 0 are left out."""
     first = np.argsort(-count, kind="stable")[:s]
     return first[count[first] > 0]
 
@@ -140,11 +140,12 @@ COMP = Learner(fit=fit_comp, repeats=False, as_drawn=True, memory=tests_memory)
 
 
 def fit_dd(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
-    """DD (definite defectives): return each of COMP's positions that is the only one of these in some positive test.
+    """DD (definite defectives): return each position of COMP's answer that some positive test contains without any
+    other position of that answer.
 
     Aldridge, Baldassini and Johnson 2014. Without noise all of them are relevant, but there may be fewer than s. With
-    label noise (Scarlett and Johnson 2020, "a (near-)definite defectives approach") one such test proves nothing. In
-    place of their second threshold, return the s positions with the most such tests.
+    label noise (Scarlett and Johnson 2020, "a (near-)definite defectives approach") one such test proves nothing; they
+    require a number of such tests. Instead, return the s positions with the most such tests.
     """
     tests = group_tests(spec, sample)
     possible = tests.possible()

@@ -44,16 +44,17 @@ class ChooseEngine(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Learner(WithCard, ShortRepr):
-    """One learner: give either `fit` or `engine`. Pass it to `law` and `learn`, or its name if a package offers it in
+    """A learner; give either `fit` or `engine`. `law` and `learn` take the object, or its name if a package lists it in
     the entry point group `sparsehead.learners`.
 
     All learners are trained on the same samples, tested on the same holdout, and stored and drawn in the same way.
     `Learner.of` makes a learner from a function or an estimator, `module` from a torch module.
 
     Args:
-        repeats: False if every attempt gives the same answer, so that one is enough.
-        as_drawn: True if `law` should not redraw ambiguous training sets by default: because the learner fails only
-            on such sets, or because it is compared with the information floor, which assumes independent samples.
+        repeats: False if every attempt gives the same answer, so that one attempt is enough.
+        as_drawn: True if `law` should by default keep training sets that several functions explain. This suits a
+            learner that fails only on such sets, or one compared with the information floor, which assumes independent
+            samples.
         has_model: whether a run ends with an attention `Model`.
         memory: (spec, T, m, dtype) -> peak bytes of one trial.
         name, version: its name in the store; by default the import path of its code, and no version.

@@ -36,9 +36,9 @@ def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
 def relaxed(
     inside: Shaped[Array, "m n"], positive: Shaped[Array, " m"], *, total: int | None
 ) -> Float[Array, " n"]:
-    """Return the optimal weights. With `total`, fix their sum to it and minimise the slacks; else minimise the sum.
+    """Return the optimal weights: with `total`, those of sum `total` with the least slacks; else those of least sum.
 
-    In the latter case a unit of slack costs 2. The dual price of a test is at most 1, the cost of a column that it
+    Without `total` a unit of slack costs 2. The dual price of a test is at most 1, the cost of a column that it
     contains, so the optimum has no slack if every test contains a column.
     """
     from scipy.optimize import linprog

@@ -14,7 +14,9 @@ from ...functions.task import Task
 
 @runtime_checkable
 class Named(Protocol):
-    """A predictor that computes its accuracy instead of measuring it: drawing a holdout at T = 10^6 takes a minute."""
+    """A predictor that computes its accuracy instead of measuring it, since drawing a holdout at T = 10^6 takes a
+    minute.
+    """
 
     def __call__(self, bits: Shaped[Array, "n T"], /) -> Shaped[Array, " n"]:
         """Labels (n,) of bits (n, T)."""
@@ -44,9 +46,11 @@ class NamedSet:
         return np.asarray(read.all(axis=1) if self.kind == "and" else read.any(axis=1), dtype=np.uint8)
 
     def accuracy(self, task: Task, /) -> float:
-        """Return 1 - P(this set's and the task's label differ) = 1 - (p^a + p^b - 2 p^c): sizes a, b; union of size c.
+        """Return the accuracy 1 - (p^a + p^b - 2 p^c), where a and b are the sizes of this set and of the task's, and c
+        is the size of their union.
 
-        The task is of the same kind as this set. Disjunctions are conjunctions of the flipped bits.
+        The task is of the same kind as this set. For disjunctions p is the probability of a zero, since the negation of
+        a disjunction is the conjunction of the flipped bits.
         """
         share = shared(task)
         p = share if self.kind == "and" else 1 - share

@@ -32,7 +32,7 @@ Make = Callable[[int], nn.Module]
 
 @dataclass(frozen=True)
 class Network:
-    """Chooses the engine for networks made by `make(T)`, and ignores the requested engine; see `ChooseEngine`.
+    """Choose the engine for networks made by `make(T)`; the requested engine is ignored. See `ChooseEngine`.
 
     Args:
         batch: samples in a step; None takes all.
@@ -100,7 +100,7 @@ class NetworkEngine(StepEngine):
         return losses
 
     def _steps(self, n_steps: int) -> list[float]:
-        """Make one update, whatever n_steps is; return the loss before it as a list."""
+        """Make one update, for any n_steps; return a list with the loss before it."""
         bits, labels = self._batch()
         margins = logits(self._network, bits)
         loss = losses(margins, labels).mean()

@@ -116,7 +116,9 @@ class _Description:
         ]
 
     def _used(self, function: FunctionType) -> dict[str, Any]:
-        """Return the outer variables that the function's code names, and what it uses from the user's modules."""
+        """Return the outer variables that the function's code names, and the objects that it uses from the user's
+        modules.
+        """
         found = _around(function)
         for module in [value for value in found.values() if isinstance(value, ModuleType)]:
             if self._is_own(module.__name__):
@@ -125,7 +127,7 @@ class _Description:
         return found
 
     def _is_own(self, module: str) -> bool:
-        """Whether a module is the user's: not part of Python, of this package or of another installed package."""
+        """Return whether a module is the user's, that is, part neither of Python nor of an installed package."""
         package = module.split(".")[0]
         if package == "__main__":
             return True

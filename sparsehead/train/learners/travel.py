@@ -1,7 +1,6 @@
 """Send user-defined learners to worker processes of the same user, pickled by cloudpickle.
 
-A parcel goes from a sweep to its workers, and is unpickled there. Nothing that was read from a store or any other file
-is ever unpickled.
+A sweep sends a parcel to its workers, which unpickle it. Content of a store or of another file is never unpickled.
 """
 
 import base64
@@ -22,7 +21,7 @@ def packed(name: str) -> Parcel | None:
     """Pack the learner of that name with all that a worker needs; None for a built-in learner or a plugin.
 
     Functions of a script or notebook are sent by value, those of a module by name. The worker appends the folders of
-    this process's import path to its own, so that none of them replaces an installed package.
+    this process's import path to its own import path; a module found there does not replace an installed package.
 
     Raises:
         DomainError: a part of the learner, such as an open file, cannot be sent.

@@ -29,7 +29,7 @@ SECONDS = 300  # a compiler that takes longer for one file is stopped
 
 
 def machine() -> str:
-    """The kind of processor, with one name for each kind."""
+    """Return the kind of processor, under one name where systems use several."""
     name = platform.machine().lower()
     return {"amd64": "x86_64", "aarch64": "arm64"}.get(name, name)
 

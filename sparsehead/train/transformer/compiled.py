@@ -57,7 +57,7 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
 def compiled_origin(spec: TrainSpec, level: str, dtype: str) -> dict[str, str]:
     """`made_by` of the compiled engine at an instruction-set level such as x86-64-v3.
 
-    Since version 0.3 a step with dropout rounds differently, and its engine is "compiled 2".
+    Since version 0.3 steps with dropout are rounded differently; the engine's name is then "compiled 2".
     """
     engine = "compiled 2" if spec.dropout else "compiled"
     return {"engine": engine, "instructions": level, "dtype": dtype, "device": "cpu"}

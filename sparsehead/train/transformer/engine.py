@@ -15,7 +15,7 @@ from ..spec import TrainSpec
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason why an engine cannot train a spec; `unexpected` if it could on another machine."""
+    """The reason why an engine cannot train a spec. `unexpected`: whether it could on another machine."""
 
     reason: str
     unexpected: bool = False
@@ -91,7 +91,7 @@ class DescribeEngine(Protocol):
 
 @dataclass(frozen=True)
 class NamedEngine:
-    """One engine; packages add engines in the entry point group `sparsehead.engines`.
+    """An engine by name; packages add engines in the entry point group `sparsehead.engines`.
 
     `learn --engine NAME` and `law --engine NAME` train with it; "auto" tries it after the built-in engines.
     """

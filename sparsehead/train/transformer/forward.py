@@ -7,9 +7,10 @@ sums of rows of U,
 
     U_cls + B U_set + (1 - B) U_clear  =  U_cls + 1 U_clear + B (U_set - U_clear),        B in {0, 1}^{m x T}.
 
-Nothing cancels in the first form. The second takes half the work, which matters if all 2T + 1 tokens are queries. If a
-denominator loses digits to the difference, or underflows (a sample without any of a head's largest scores), the caller
-uses the first form, and if that fails `attend_tokens`, which shifts the scores of every sample by their own maximum.
+The left form has no cancellation. The right form takes half the work, which matters if all 2T + 1 tokens are queries.
+If the difference costs a denominator digits, or the denominator underflows because a sample has none of a head's
+largest scores, the caller uses the left form. If that fails too, it uses `attend_tokens`, which subtracts from the
+scores of every sample their own maximum.
 
 Weights are a dictionary of tensors; see `layout`. Head-indexed axes are stored (k, H).
 """
@@ -59,7 +60,7 @@ def embed(table: Tensor, bits: Tensor) -> Tensor:
 def table_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor | None:
     """Mixed values of the first layer, at [CLS] if it is the only one and else at all queries.
 
-    None if they would lose digits or underflow, and `attend_tokens` must be used; and for gated keys.
+    Return None if they would lose digits or underflow, so that `attend_tokens` must be used, and for gated keys.
     """
     if a.is_gated:
         return None
@@ -78,7 +79,7 @@ def attend_table(
     Args:
         bits: (m, T), 0/1 numbers.
         everywhere: return (m, T+1, kH) at all queries, else (m, kH) at [CLS].
-        both: sum set and clear bits separately (the first form above), else by their difference.
+        both: sum set and clear bits separately (the left form at the top of this file), else use their difference.
     """
     T = a.T
     z = norm(token_table(p, a), p, "1.0", a)

@@ -1,14 +1,14 @@
-"""Gated keys: how such a model begins, and its weights as a `Model`. NumPy only.
+"""Gated keys: initial weights of a model with them, and its conversion to a `Model`. Needs only NumPy.
 
-Head h attends to [CLS] and to the positions whose bit is its own: 0 for the first `zero_heads` heads, 1 for the others.
-A token is (P_t, marker of its bit); [CLS] is the zero token, so its query is b_Q. Keys read positions alone, values
-read markers alone. With a = W_K b_Q / temperature and t over the positions whose bit is the head's,
+Each head attends to [CLS] and to the positions with one value of the bit: 0 for the first `zero_heads` heads, 1 for the
+others. A token is (P_t, marker of its bit); [CLS] is the zero token, so its query is b_Q. Keys depend only on P_t,
+values only on markers. With a = W_K b_Q / temperature and sums over the positions t with the head's value of the bit,
 
     share = sum_t exp <a, P_t> / (exp s_cls + sum_t exp <a, P_t>),      mixed values = b_V + (share - 1/2) W_V,
 
 so the value of [CLS] is b_V - W_V/2 and that of a position is b_V + W_V/2. The layer has no norm before its attention.
-`forward.gated_values` and kernel/gated.h compute this; `gated_layer` writes it as an ordinary softmax head, whose
-gate is a key so low that what it shuts out is lost in rounding.
+`forward.gated_values` and kernel/gated.h compute this; `gated_layer` writes it as an ordinary softmax head, in which
+positions with the other value of the bit get so low a score that their weight is below rounding.
 """
 
 import math
@@ -30,7 +30,7 @@ def begin(p: Weights, spec: TrainSpec, margin: Callable[[Float[Array, " H"]], fl
 
     Args:
         p: weights by name, drawn as those of any model.
-        margin: the output for given shares of the heads.
+        margin: a function that returns the model's output for given shares of the heads.
     """
     a = spec.architecture
     ones = _share_of_ones(task_of(spec))

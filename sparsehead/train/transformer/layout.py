@@ -53,7 +53,9 @@ class Layout:
         return {s.name: flat[..., s.start : s.start + s.size].reshape(*lead, *s.shape) for s in self.segments}
 
     def pieces(self, *, positions: float, readout: float) -> list[tuple[slice, float]]:
-        """Consecutive slices of what is trained, each with the factor of its learning rate; cut after the matrices."""
+        """Return consecutive slices of the trained entries, each with the factor of its learning rate. No slice holds
+        both matrices and other entries.
+        """
         position_weights = ("P",)
         # what is in neither is the read-out
         attention_weights = ("W_Q", "W_K", "b_Q", "b_K", "s_cls", "g_1", "c_1", "E", "P_cls")
@@ -105,7 +107,7 @@ def _vectors(a: Architecture) -> list[Segment]:
 
 @cache
 def layout(a: Architecture) -> Layout:
-    """The layout of the weights of `a`."""
+    """Return the layout of the weights of a model with this architecture."""
     bits = [] if a.is_gated else [Segment("E", (3, a.d), "embedding")]
     cls = [] if a.is_gated else [Segment("P_cls", (a.d,), "embedding")]
     positions = [*cls, Segment("P", (a.d - MARKERS if a.is_gated else a.d, a.T), "embedding")]

@@ -1,4 +1,4 @@
-"""Load the built kernel if it is the file that `build.py` made; otherwise return the reason why not.
+"""Load the compiled kernel if its file is the one that `build.py` made; otherwise return the reason why not.
 
 `build.py` recorded the hash of every library that it made. A file that is missing, is a symbolic link, belongs to
 another user, is writable by others, or has another hash is not loaded; then torch is used, and the reason is logged.

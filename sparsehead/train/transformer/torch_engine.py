@@ -26,7 +26,9 @@ CHUNK_NUMBERS = 2**21  # in one array of samples x tokens x width: eight megabyt
 
 
 class Part(NamedTuple):
-    """Weights that are updated alike: whether they decay, and what multiplies their learning rate."""
+    """Weights that are updated in the same way. `decays`: whether they decay; `factor`: the factor of their learning
+    rate.
+    """
 
     weights: Sequence[Tensor]
     decays: bool
@@ -34,7 +36,7 @@ class Part(NamedTuple):
 
 
 def optimiser_of(spec: TrainSpec, parts: Iterable[Part], **more: Any) -> torch.optim.Optimizer:
-    """Return a torch optimiser of these groups of weights; `more` are arguments of its own."""
+    """Return a torch optimiser of these groups of weights; `more` are further arguments of that optimiser."""
     groups = [
         {
             "params": list(part.weights),
