@@ -2,8 +2,8 @@
 
 Let N be the number of s-sets that explain m samples. P_opt(m) = E[1/N] is the probability with which the best learner
 names the right set, and P_unique(m) = P(N = 1) the probability that only the right set explains the data. Leaving
-explanations out of N can only raise both, and so can revealing part of the answer. Two such bounds are computed, both
-non-decreasing in m; if the smaller one is below a target, no learner reaches the target with m samples.
+explanations out of N can only raise P_opt and P_unique; so can revealing some of the positions. Two such bounds are
+computed, both non-decreasing in m; if the smaller one is below a target, no learner reaches the target with m samples.
 
     swap_bounds      only the s-sets that differ from the true one in a single position are counted
     counting_bound   r of the s positions are revealed; a learner then has one guess per label sequence
@@ -52,14 +52,14 @@ def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[
     Let M samples be positive, and let d_i samples have a 0 at the true position i and a 1 at the other true positions.
     A column outside the true set is 1 on all positives with probability p^M, and can then replace i with probability
     (1-p)^d_i, independently over i and over columns.
-    So the number X of such explanations has the generating function
+    So the number X of wrong sets that explain the data has the generating function
 
         g(z) = [1 - p^M + p^M prod_i (1 - (1-p)^d_i (1-z))]^(T-s),    P(X = 0) = g(0),   E 1/(1+X) = int_0^1 g,
 
-    and (M, d_1 .. d_s, other samples) is multinomial. The expectation is a sum over all its values; all d_i >= D
-    are treated as one case in which no column can replace i, with the largest D that leaves at most MULTISETS
-    multisets. With k guesses min(1, k/(1+X)) is k/(1+X), minus k/(1+x) - 1 if X = x < k - 1; P(X = x) is a coefficient
-    of g.
+    and (M, d_1 .. d_s, other samples) is multinomial. The expectation is a sum over all values of (M, d_1 .. d_s). All
+    d_i >= D are treated as one case in which no column can replace i; D is the largest number that leaves at most
+    MULTISETS multisets. For k guesses take E min(1, k/(1+X)) = k E 1/(1+X) - sum over x < k - 1 of P(X = x) (k/(1+x) -
+    1), where P(X = x) is a coefficient of g.
     """
     check_class(s=s, T=T, m=m, p=p)
     d, orders = _multisets(s, min(_cut(s), m + 1))
@@ -87,8 +87,8 @@ def _coefficients(
 ) -> list[Float[Array, "M multisets"]]:
     """Return P(X = 0), .., P(X = n - 1), the coefficients of g(z) = h(z)^columns, by Miller's recurrence.
 
-    h is the bracket in `swap_bounds`, for one column. If a column certainly replaces something (h(0) = 0), 0 is
-    returned: omitting a probability only raises the bound.
+    h is the expression in square brackets in `swap_bounds`, for one column. Where h(0) = 0 (every column replaces a
+    true position) return 0 for all probabilities, which can only raise the bound.
     """
     ways = np.zeros((len(replace), replace.shape[1] + 1))  # of one column that is 1 on all positives
     ways[:, 0] = 1.0
@@ -111,9 +111,9 @@ def _coefficients(
 def counting_bound(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> float:
     """Return the least over r < s of a bound on the best success rate if r of the s positions are revealed.
 
-    The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; in these samples it is
-    a conjunction of s-r unknown bits. There are K = C(T-r, s-r) equally likely supports. For each label sequence y a
-    guess is right for at most one of them. A sequence y with M ones has the probability P(y) = q^M (1-q)^(n-M), q =
+    The label is then 0 unless the r known bits are all 1. That is so in n ~ Bin(m, p^r) samples, whose labels are a
+    conjunction of s-r unknown bits. There are K = C(T-r, s-r) equally likely supports. For each label sequence y a
+    guess is right for at most one support. A sequence y with M ones has the probability P(y) = q^M (1-q)^(n-M), q =
     p^(s-r), so
 
         P_opt <= E_n sum_M C(n, M) min(guesses/K, P(y)).
@@ -143,8 +143,8 @@ def _weights(
 ) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
     """Return the likely numbers M of positive samples, and P(M, multiset d) of `swap_bounds`.
 
-    The largest entry of d means "or more". A multinomial is a vector of independent Poisson counts given their sum.
-    This turns the sums over "or more" into convolutions of probabilities, without overflow or underflow.
+    The largest entry of d means that number or more. A multinomial vector is distributed as independent Poisson counts
+    given their sum, so sums over "or more" are convolutions of probabilities, without overflow or underflow.
     """
     cut, near = d.max(), p ** (s - 1) * (1 - p)
     j = np.arange(m + 1)

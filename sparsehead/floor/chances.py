@@ -1,6 +1,6 @@
 """Binomial and Poisson probabilities from `scipy.special`.
 
-`scipy.stats` has them too, but importing it takes longer than all the floors that `law` prints.
+`scipy.stats` has them too, but importing it takes longer than computing all floors that `law` prints.
 """
 
 from typing import Any

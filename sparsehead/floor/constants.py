@@ -1,20 +1,21 @@
 """Samples per ln T that several types of learners need as T grows: theoretical slopes of a law.
 
-x_1 .. x_s are the relevant bits (roles), y is the label after noise, and R is a proper subset of the roles. I is mutual
-information in nats, D the Kullback-Leibler divergence, and p the probability of a 1.
+The function reads bits x_1 .. x_s; their indices 1 .. s are called roles. y is the label after noise, R a proper subset
+of the roles, and x_R and x_hidden are the bits with roles in R and not in R. I is mutual information in nats, D the
+Kullback-Leibler divergence, and p the probability of a 1.
 
 information   max over R of (s - |R|) / I(x_hidden; y | x_R). To identify the hidden roles among T^(s-|R|) alternatives
               takes (s - |R|) ln T nats, and a sample gives at most I(x_hidden; y | x_R) nats (Fano's inequality). For
               fixed s the best learner needs no more, as T grows (Malyutov 1978, Atia and Saligrama 2012).
-position      max over j of 1 / I(x_j; y), for learners that score each position separately, with any score. The bits
-              of an irrelevant position resemble those of role j with probability e^(-m I(x_j; y)), to first order in
-              the exponent (Sanov's theorem), and there are about T irrelevant positions.
+position      max over j of 1 / I(x_j; y), for learners that score each position separately, with any score. An
+              irrelevant position scores as well as role j with probability e^(-m I(x_j; y)), to first order in the
+              exponent (Sanov's theorem), and there are about T irrelevant positions.
 covariance    max over j of 1 / J_j for the covariance of bit and label as the score. Given the labels, of which a share
               q is 1, an irrelevant position reaches the covariance c = cov(x_j, y) with probability e^(-m J),
               J = sup over u of  u c - q L(u(1-q)) - (1-q) L(-u q),  L(v) = ln(1 - p + p e^v)  (Cramer's theorem).
               If x_j and y are nearly independent, 1/J is 2 p (1-p) q (1-q) / c^2.
 elimination   max over j of 1 / (P(y) D(P(x_j | y) || P(x_j))), where y is a label that only one pattern of the s bits
-              has, as 1 for conjunctions and 0 for disjunctions. In samples with this label, a wrong bit rules out a
+              has (1 for conjunctions, 0 for disjunctions). In samples with this label, a wrong bit rules out a
               position. P(y) D is the part of I(x_j; y) that belongs to this label; for a conjunction without noise the
               constant is 1 / (p^s ln 1/p).
 """
@@ -31,7 +32,9 @@ from .target import Target, target_of
 
 @dataclass(frozen=True)
 class PerLnT:
-    """Samples per ln T of four types of learners; inf if no number suffices, None if there is no such learner."""
+    """Samples per ln T of four types of learners; inf if no number of samples suffices, None if the type does not exist
+    for this function.
+    """
 
     information: float
     position: float
@@ -68,7 +71,7 @@ def _inverse(n: int, nats: float) -> float:
 
 
 def _given(target: Target, revealed: tuple[int, ...]) -> float:
-    """Return the information (nats) about the label in the hidden bits, given the revealed bits R.
+    """Return the information, in nats, that the hidden bits give about the label when the bits of R are known.
 
     I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s); the last entropy is that of the noise.
     """

@@ -1,15 +1,15 @@
 """The information floor: the fewest samples from which any learner could identify the support.
 
-The support I* is uniform over the s-subsets of T positions, bits are iid Bernoulli(p), the family is known, and here
-labels are noiseless; `general` has other functions and noise. Every explanation of the data is then equally likely, so
-the best possible probability of naming I* is P_opt = E[1/N], N the number of s-sets that explain the data, and
-P_unique = P(N = 1) is the probability that only one explanation is left. Always 1 - mu <= P_unique and 1 - mu/2 <=
-P_opt, mu the expected number of wrong explanations (the union bound). Nothing in the floor itself is simulated.
+The support I* is uniform over the s-subsets of T positions, bits are independent Bernoulli(p), and the family is known.
+In this file labels have no noise; `general` has other functions and noise. Let N be the number of s-sets that explain
+the data, and mu the expected number of wrong ones. All explanations are equally likely, so the best possible
+probability of naming I* is P_opt = E[1/N]; P_unique = P(N = 1) is the probability that I* is the only explanation. By
+the union bound, 1 - mu <= P_unique and 1 - mu/2 <= P_opt. Floors are computed without simulation.
 
 If a learner gives k answers and validation picks the right one, the best possible rate is E min(1, k/N). A trial with k
-runs is such a learner. The floors hold for independent samples. The paper's protocol, and ours, draws a training set
-again when several supports explain it; an exhaustive search then never fails. So floors are references for measured
-thresholds, not bounds on them.
+runs is such a learner. The floors hold for independent samples. The paper's protocol, and ours, redraws a training set
+that several supports explain; exhaustive search then always succeeds. So measured thresholds can be compared with
+floors, but need not lie above them.
 """
 
 import math
@@ -74,15 +74,17 @@ def floor(
     is the first m at which neither Fano's inequality nor `bracket.identification_bounds` (conjunctions) or
     `parity_bounds` excludes the target; all are proven, and none is simulated. The upper bound is the first m with 1 -
     mu/2 >= target (1 - mu if unique), where mu is the expected number of wrong explanations of the samples. For
-    conjunctions with balanced labels, p = 2^(-1/s), the lower bound is within a sample of the simulated value at s = 3
-    and T = 20 .. 10^5; at p = 1/2 it is up to a tenth below. For other functions see `general`: functions of the number
-    of ones among s <= 8 positions, any functions of s <= 4.
+    conjunctions with balanced labels, p = 2^(-1/s), the lower bound is within one sample of the simulated value at s =
+    3 and T = 20 .. 10^5; at p = 1/2 it is up to a tenth below the simulated value. For other functions the bounds are
+    those of `general`, which takes functions of the number of ones among s <= 8 positions, and all functions of s <= 4
+    positions.
 
     Args:
         kind: "and", "or", "parity" or "majority" of s positions; or any function (its positions are ignored).
         target: the required success rate, strictly between 0 and 1.
         unique: require instead that with probability >= target the data have only one explanation.
-        guesses: number of answers, of which one must be right; the result's m_guesses is for them, m for one answer.
+        guesses: number of answers, of which one must be right. In the result, m_guesses belongs to this number of
+            answers and m to one answer.
         noise: probability that a label is wrong.
     Paper: sample-lower-bound, information-floor
 
@@ -200,8 +202,8 @@ def union_bound(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> 
 def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     """Return the smallest m that Fano's inequality allows: m >= (target log2 C(T,s) - h(target)) / h(P(label = 1)).
 
-    h is the binary entropy in bits. A label has on average at most h(P(label = 1)) bits of information on the support,
-    since h is concave and the probability of label 1 given the input has the mean P(label = 1).
+    h is the binary entropy in bits. On average a label gives at most h(P(label = 1)) bits of information about the
+    support: h is concave, and the mean over inputs of P(label = 1 | input) is P(label = 1).
     Paper: sample-lower-bound
     """
     one, zero = _label_chances(labels(kind, s), _binomial(s, p))
@@ -236,9 +238,9 @@ def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
 
         1 - x/2 <= 1/(1+x) <= 1 - x/2 + x(x-1)/6,        1 - x <= [x = 0] <= 1 - x + x(x-1)/2,
 
-    with equality at x = 0 and 1 (on the right also at 2). These are combined with Jensen (1/(1+mu) <= P_opt),
-    Cantelli (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). `opt` and `unique` assume a Poisson X. At
-    T=20, m=12, s=3 Jensen, Cantelli and counting alone give [.782, 1] for P_opt, all together [.861, .874].
+    with equality at x = 0 and 1 (on the right also at 2). These are combined with Jensen's inequality (1/(1+mu) <=
+    P_opt), Cantelli's (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). `opt` and `unique` assume that X is
+    Poisson. At T=20, m=12, s=3 Jensen, Cantelli and counting alone give [.782, 1] for P_opt, all together [.861, .874].
     Paper: parity-floor
     """
     check_class(s=s, T=T, m=m, p=0.5)
@@ -262,7 +264,9 @@ def _binomial(n: int, p: float) -> list[float]:
 
 
 def entropy(one: float, zero: float) -> float:
-    """Return the entropy in bits of two probabilities with sum 1, both given since 1 - q is inexact for small q."""
+    """Return the entropy in bits of two probabilities with sum 1; both are arguments, since 1 - q is inexact for small
+    q.
+    """
     pairs = ((one, zero), (zero, one))
     nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)
     return nats / math.log(2)

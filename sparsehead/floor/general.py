@@ -1,10 +1,12 @@
-"""Bounds on the best success rate for any target: from above by revealing relevant bits, from below by a union bound.
+"""Bounds on the best success rate for any target: from above by revealing positions of relevant bits, from below by a
+union bound.
 
 K functions are equally likely; a sample is an input with independent bits and a label that is wrong with probability
-rho. P_opt is the success rate of the best learner that names k functions. Revealing roles (relevant bits) never lowers
-it.
+rho. P_opt is the success rate of the best learner that names k functions. A role is one of the function's s relevant
+bits; revealing the positions of some roles never lowers P_opt.
 
-From above, with the positions of some roles revealed: c is the pattern of their bits, P(y|c) a label's probability.
+From above, with the positions of some roles revealed: c is the pattern of their bits, P(y|c) the probability of a
+label.
 
     rho = 0   for each label sequence at most k functions are named, and a function gives the sequence with probability
               P(y|c) = prod P(y_i|c_i) over the bits not revealed. With i = -ln P(y|c), a sum over the samples,
@@ -19,16 +21,15 @@ From above, with the positions of some roles revealed: c is the pattern of their
 From below: a learner sorts functions by likelihood, ties in random order, and names the first k. If b wrong functions
 are more likely than the right one and t are as likely, it misses the right one with probability at most b/k + c t,
 c = max over x >= k of (x+1-k)/(x(x+1)); c = 1/2 for k = 1. (At b = 0 this is the definition of c; at b = k the
-probability is 1; in between, it is convex in b.) Of the n wrong
-functions that share given positions with the right one, the bits not shared are independent of the label given those
-shared. So one of them has a likelihood L' >= L with probability at most E (L'/L)^a =: e^-i, by Markov's inequality, for
-every a > 0 (if rho = 0 this is exact), and i is a sum over the samples again. The list misses the right one because of
-these n with probability at most
+probability is 1; in between, it is convex in b.) Consider the n wrong functions that share given positions with the
+right one. Their other bits are independent of the label, given the shared bits. So each of them has a likelihood L' >=
+L with probability at most E (L'/L)^a =: e^-i, by Markov's inequality, for every a > 0 (for rho = 0 this is exact), and
+i is a sum over the samples again. These n functions make the list miss the right one with probability at most
 
     E min(1, n e^-i / k)    (c in place of 1/k if rho = 0),
 
-or, without the minimum, n times the exact probabilities that a random walk ends above 0 or at 0. For each way to share
-positions the smallest of these bounds is used; their sum over all ways bounds 1 - P_opt.
+or, without the minimum, n times the exact probabilities that a random walk ends above 0 or at 0 (`_walk`). For each way
+to share positions the smaller of these bounds is used; the sum over all ways bounds 1 - P_opt.
 
 Sources: for rho = 0 the counting bound of group testing (Baldassini, Johnson and Aldridge 2013), for rho > 0 the
 converse of Verdu and Han (1994); from below Gallager (1965) and Polyanskiy, Poor and Verdu (2010).
@@ -105,9 +106,9 @@ def sum_of(
 ) -> tuple[Float[Array, " bins"], Float[Array, " bins"]]:
     """Return values, ascending and not below the true ones, and probabilities of the sum of m independent draws.
 
-    Each draw is rounded up to a multiple of a step; the amount that rounding adds to the sum with probability at least
-    1 - 1e-12 (Hoeffding's inequality) is subtracted again. Chernoff's inequality gives the range of values: it bounds
-    both tails by m ln E e^(l v), at the best of a few l. The distribution is a power of one Fourier transform.
+    Each draw is rounded up to a multiple of a step. From the sum, subtract a lower bound of what rounding has added; it
+    fails with probability at most 1e-12 (Hoeffding's inequality). Chernoff's inequality gives the range of values: it
+    bounds both tails by m ln E e^(l v), at the best of a few l. The distribution is a power of one Fourier transform.
     """
     spread = float(values.max() - values.min())
     if spread < 1e-12:
@@ -213,7 +214,8 @@ def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> 
 def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
     """Return P(S > 0) and P(S = 0), where S is the number of wrong labels minus that of right labels.
 
-    Of m samples only those count on which the two functions differ, each with probability `differ`.
+    Only the samples on which the two functions differ are counted; each of the m samples is one of these with
+    probability `differ`.
     """
     if not noise:
         return 0.0, math.exp(m * math.log1p(-differ)) if differ < 1 else float(m == 0)

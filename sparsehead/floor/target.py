@@ -1,8 +1,8 @@
 """The object to identify: a known function of s bits (roles) at unknown positions.
 
 The positions are uniform over all ways to place s roles on T positions. Placements that differ by a symmetry of the
-function give the same function, so that with r roles revealed K = (T-r)! / (T-s)! / |symmetries that fix these r|
-functions are left, all equally likely.
+function give the same function. If the positions of r roles are revealed, K = (T-r)! / ((T-s)! n) functions are left,
+all equally likely, where n is the number of symmetries that fix these r roles.
 """
 
 import itertools
@@ -20,7 +20,9 @@ from ..functions.tables import assignments, ones
 
 @dataclass(frozen=True)
 class Target:
-    """A table of 2^s labels (bit i of the index is role i), with Bernoulli(p) bits and labels flipped with `noise`."""
+    """A table of 2^s labels (bit i of the index is role i), with Bernoulli(p) bits, and labels flipped with probability
+    `noise`.
+    """
 
     values: tuple[int, ...]
     p: float
@@ -38,7 +40,9 @@ class Target:
 
     @cached_property
     def symmetries(self) -> list[tuple[int, ...]]:
-        """The permutations of the roles that do not change the table; only used if the table is not symmetric."""
+        """Return the permutations of the roles that do not change the table; used only for tables that are not
+        symmetric.
+        """
         values, bits = np.array(self.values), assignments(self.s).astype(np.int64)
         orders = itertools.permutations(range(self.s))
         return [order for order in orders if np.array_equal(values[bits @ (1 << np.array(order))], values)]
@@ -52,7 +56,9 @@ class Target:
         return placements // sum(all(order[i] == i for i in revealed) for order in self.symmetries)
 
     def reveals(self) -> list[tuple[int, ...]]:
-        """The sets of fewer than s roles that may be revealed; one set of each size if all roles are alike."""
+        """Return the sets of fewer than s roles that may be revealed; one set of each size if the function is
+        symmetric.
+        """
         sizes = range(self.s)
         if self.by_count is not None:
             return [tuple(range(r)) for r in sizes]
@@ -78,8 +84,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Shared:
-    """A group of wrong functions: their relevant bits `wrong` lie where the right function has its relevant bits
-    `right`.
+    """A group of wrong functions. The roles `wrong` of such a function are at the positions at which the right function
+    has its roles `right`.
 
     Args:
         ways: the number of ways to choose these positions.

@@ -17,7 +17,7 @@ published    the paper's law and its grid of trials
 methods      the three methods of `law`: grid, joint, adaptive
 theory       information floors and slopes to compare with a law
 tasks        a law's tasks for a user's distribution of inputs
-data_curve   the learning curve of a user's table
+data_curve   the learning curve for a table of the user
 law, stored  `law`; a law from the trials in a store
 """
 

@@ -15,11 +15,11 @@ class Adaptive:
     """Find m_80 with batches of trials on both sides of it.
 
     While all trials agree (all solved or all failed), halve or double m, with two trials each time. After that, each
-    round puts one batch where the fitted curve reaches `shares[0]` and one where it reaches `shares[1]`. A side on
-    which `rising_bounds` gives no bound yet gets its batch further out, at .5 or .95. The first batches are small. Stop
-    when the curve's interval is narrow enough and both sides are bounded, when m_80 lies beyond m_min or m_max, or
-    when max_trials are spent. A proposal depends on the outcomes only, so a repeated sweep proposes the same trials
-    and finds them in the store.
+    round puts one batch where the fitted curve reaches `shares[0]` and one where it reaches `shares[1]`. On a side
+    without a bound from `rising_bounds`, the batch goes further out, to the m at which .5 or .95 is reached. The first
+    batches are small. Stop when the curve's interval is narrow enough and both sides are bounded, when m_80 lies
+    outside m_min .. m_max, or after max_trials trials. Proposals depend only on outcomes, so a repeated sweep proposes
+    the same trials and finds them in the store.
 
     Args:
         start: the first guess at m_80. A wrong guess costs two trials per factor of 2.

@@ -97,5 +97,5 @@ def slope_penalty_score(log_slope: float) -> tuple[float, float]:
 
 
 def slope_penalty(log_slope: Float[Array, "..."] | float) -> Float[Array, "..."] | float:
-    """Return the log-density of a weak prior on ln slope, which prevents that a fit to few trials is a step."""
+    """Return the log-density of a weak prior on ln slope. Without it, a fit to few trials could be a step function."""
     return -0.5 * ((log_slope - math.log(TYPICAL_SLOPE)) / SLOPE_SPREAD) ** 2

@@ -28,7 +28,7 @@ class CurvePoint:
         m: number of rows in each training subset.
         accuracy: mean share of held-out rows on which the learned formula is right.
         low, high: 95 % interval for fresh rows (Student's t), from the spread between subsets and the number of
-            held-out rows. Subsets of nearly all rows overlap, so there the spread, and the interval, is too small.
+            held-out rows. Subsets of nearly all rows overlap, so for these the spread and the interval are too small.
         same: share of subsets that give the same formula as all rows.
         same_low, same_high: the 95 % interval of `same` (Wilson).
         draws: number of subsets.

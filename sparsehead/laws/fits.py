@@ -1,7 +1,7 @@
-"""Fit the laws m_80(T) = a + b ln T, a T^b and a + b T to the trials themselves.
+"""Fit the laws m_80(T) = a + b ln T, a T^b and a + b T to the outcomes of trials.
 
-No threshold is estimated in between: a law gives m_80 at every T, the success curve of `curves` then gives the
-probability of every trial, and (a, b, slope) maximise the likelihood of all trials. All T share one slope in ln m.
+Thresholds are not estimated first: a law gives m_80 at every T, the success curve of `curves` then gives the
+probability of every outcome, and (a, b, slope) maximise the likelihood of all outcomes. All T share one slope in ln m.
 """
 
 import math
@@ -25,7 +25,9 @@ FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
 
 @dataclass(frozen=True, repr=False)
 class LawFit(ShortRepr):
-    """The fit of one law: a, b and slope in ln m, their profile intervals (None if open), AIC, AIC minus the least."""
+    """The fit of one law: a, b and slope in ln m, their profile intervals (None for an open end), AIC, and AIC minus
+    the least AIC of all laws.
+    """
 
     in_file: ClassVar = ("params", "intervals", "aic", "delta_aic")
     named_by: ClassVar = "law"
@@ -84,10 +86,11 @@ def fit_laws(
 ) -> LawFits:
     """Fit the laws to the trials at all T.
 
-    A fit needs two T with both solved and failed trials; otherwise there are no fits, and a note says why. A further T
-    whose trials all agree bounds the law from one side. If the trials do not follow one success curve with one slope
-    (`misfit`), a note says so and no law is best. `level` is that of the profile-likelihood intervals. `caution`
-    multiplies the drop in log-likelihood at their ends; use more than 1 for adaptively placed trials.
+    A fit needs two T with both solved and failed trials; otherwise there are no fits, and a note says why. Another T
+    whose trials all agree (all solved or all failed) bounds the law from one side. If the trials do not follow one
+    success curve with one slope (`misfit`), a note says so and no law is best. `level` is that of the
+    profile-likelihood intervals. The ends of an interval are where the log-likelihood has dropped by `caution` times
+    the usual amount; use more than 1 for adaptively placed trials.
     Paper: law-and, law-decades
     """
     data = Trials.of({T: group for T, group in cells.items() if merge(group)}, target)
@@ -118,7 +121,9 @@ def fit_laws(
 
 
 def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
-    """Return why no law can be called best: a misfit, or a second law that is nearly as good; empty if one can."""
+    """Return why no law is the best one: a misfit, or a second law that is nearly as good; "" if there is a
+    best law.
+    """
     if departures:
         said = "; ".join(one.words for one in departures)
         return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
@@ -218,8 +223,8 @@ def _profile_loss(
 ) -> float:
     """Return the least loss with one parameter fixed at `value`; infinite if no curve with it is positive.
 
-    With a or b fixed, the search starts from curves that equal the best fit at one place. `anchors` are these places,
-    from 0 (the first T) to 1 (the last). The middle is mostly a good start, but not if one end has few trials.
+    With a or b fixed, the search starts from curves that equal the best fit at one T. `anchors` are these places, from
+    0 (the first T) to 1 (the last T). The middle is usually a good start, but not if there are few trials at one end.
     """
     if value <= 0 and (name == "slope" or (law == "power" and name == "a")):
         return math.inf
@@ -245,8 +250,8 @@ def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
 def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -> CurveFamily:
     """Return the law with a or b fixed at `value`, as a family of curves in (y, ln slope).
 
-    For a power, y is the other parameter: b, or ln a. For the other laws, y is the logarithm of how far the other
-    parameter exceeds the least value that keeps m_80 positive.
+    For a power, y is the other parameter: b, or ln a. For the other laws, let e be the least value of the other
+    parameter for which m_80 is positive; y is the logarithm of that parameter minus e.
     """
     slope_by_x = np.array([0.0, 1.0])
     ones = np.ones_like(axis)
@@ -270,7 +275,7 @@ def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -
 def _free_start(
     law: str, name: str, value: float, at: float, height: float, axis: Float[Array, " n_T"]
 ) -> float:
-    """Return the free parameter with which the curve has this height (ln m_80 for a power, else m_80) at `at`."""
+    """Return the other parameter, chosen so that the curve at `at` equals `height` (ln m_80 for a power, else m_80)."""
     held = math.log(value) if law == "power" and name == "a" else value
     free = float((height - held) / at if name == "a" else height - held * at)
     if law == "power":
@@ -280,7 +285,8 @@ def _free_start(
 
 
 def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:
-    """Return the value beside `best` where the profile has risen by `drop`, or the last value with a positive curve.
+    """Search from `best` in the direction of `step`; return the value where the profile has risen by `drop`, or the
+    last value with a positive curve.
 
     None if the profile has not risen that far after 2^12 steps. `rise` is infinite where no curve is positive.
     """
@@ -308,7 +314,7 @@ def _crossing(
     """Find where `rise` equals `drop` between two points (value, rise), to a thousandth of the interval's half width.
 
     A profile is nearly a parabola, so the square root of the rise is nearly linear, and regula falsi on it needs two or
-    three evaluations. An end point that stays has its height halved (the Illinois rule).
+    three evaluations. In each step the height of the end point that is kept is halved (the Illinois rule).
     """
     aim = math.sqrt(drop)
     (low, at_low), (high, at_high) = ((v, math.sqrt(max(0.0, r)) - aim) for v, r in (below, above))

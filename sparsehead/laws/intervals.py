@@ -9,7 +9,8 @@ from .._base.types import Array, Float
 
 
 def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval for a probability p: all p that the result `solved` of `trials` does not reject.
+    """Return Wilson's score interval for a probability p: all p that `solved` successes in `trials` trials do not
+    reject.
 
     Its coverage is near `level` on average over p. Without trials it is (0, 1).
 
@@ -49,7 +50,9 @@ def percentile(resampled: Float[Array, " n_boot"], level: float = 0.95) -> tuple
 
 
 def chi2_quantile(level: float) -> float:
-    """Return chi-squared's quantile (1 degree of freedom): twice the drop in log-likelihood that rejects a value."""
+    """Return the `level` quantile of chi-squared with 1 degree of freedom. A profile interval ends where the
+    log-likelihood has dropped by half of it.
+    """
     return normal_quantile((1 + level) / 2) ** 2
 
 

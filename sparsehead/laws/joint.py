@@ -39,9 +39,9 @@ class Joint:
 
     A round starts from `smooth.posterior` of all trials. The candidates are all T and all shares in SHARES; the next
     batch is the one with the largest decrease, per expected cost, of the sum of ln(width / wanted width)^+ over all T
-    and the slope. Predict its effect on the widths and choose the next batch, until all widths are predicted to
-    suffice or the round has half as many trials as were run before. Stop when every interval is as narrow as its
-    policy asks and every T has both solved and failed trials, or when no trials are left.
+    and the slope. Then predict the widths after this batch and choose another batch, until all predicted widths are
+    small enough, or until the round has half as many trials as were run before. Stop when every interval is as narrow
+    as its policy asks and every T has both solved and failed trials, or when the largest numbers of trials are reached.
 
     The intervals assume one slope for all T and thresholds that change smoothly with T; the intervals of `Adaptive` do
     not. benchmarks/law_design.py measures their coverage, also for thresholds with a kink.
@@ -78,10 +78,11 @@ class Joint:
         return self._round(known, wanted, spent)
 
     def thresholds(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, Threshold]:
-        """Estimate all thresholds from all trials so far; a T whose own trials all agree gets the bound that they give.
+        """Estimate all thresholds from all trials so far; a T whose own trials all agree (all solved or all failed)
+        gets only the bound that these give.
 
-        If one curve with one slope does not describe the trials, widen each interval to contain the interval from the
-        trials of its T alone, and name the misfit in the note.
+        If one curve with one slope does not describe the trials, widen each interval so that it contains the interval
+        from the trials at its T alone, and name the misfit in the note.
         """
         Ts = sorted(self.policies)
         merged = {T: merge(cells.get(T, ())) for T in Ts}
@@ -211,7 +212,9 @@ class _Candidates:
     def gains(
         self, covariance: Float[Array, "k k"], wanted: Float[Array, " k"]
     ) -> tuple[Float[Array, " places"], Callable[[int], Float[Array, "k k"]]]:
-        """Return each place's gain per cost, and a function: index of a place -> covariance after a batch there."""
+        """Return each place's gain per cost, and a function from the index of a place to the covariance after a batch
+        there.
+        """
         along = self.gradient @ covariance
         variance = (along * self.gradient).sum(axis=1)
         # If x is uncertain, the information is averaged over values of x, most of which give less.

@@ -45,12 +45,12 @@ class LawResult(ResultsRecord, WithChart):
 
     Args:
         thresholds: m_80 by T, each with its 95 % interval and its number of trials.
-        fits: fits to all trials, by name ("log", "power", "linear"); empty if the trials determine none.
+        fits: fits to all trials, by name ("log", "power", "linear"); empty if the trials do not determine a law.
         best: the law with the least AIC; None without fits, or if a misfit makes AIC meaningless.
         note: why there is no fit, or that the laws cannot be distinguished.
         floor: by T, the number of independent samples that the best learner needs for one answer, and for as many
-            answers as a trial has runs; empty if theory gives none. Trials redraw ambiguous training sets, so the
-            floor is a yardstick and not a bound for them.
+            answers as a trial has runs; empty if theory gives no floor. Trials redraw ambiguous training sets, so their
+            thresholds can be compared with the floor but are not bounded by it.
         cells: the outcomes, by T.
         seconds: time spent in this call; trials from the store take none.
         target: the function in words.
@@ -74,7 +74,9 @@ class LawResult(ResultsRecord, WithChart):
 
     @property
     def misfit(self) -> str:
-        """The sentences of the notes on how trials depart from the fitted success curve; empty if they do not."""
+        """Return the sentences of the notes that say how trials depart from the fitted success curve; empty if they do
+        not.
+        """
         notes = (self.note, *(threshold.note for threshold in self.thresholds.values()))
         return next((note[note.index("misfit") :] for note in notes if "misfit" in note), "")
 
@@ -271,7 +273,7 @@ def _refuse_early(
 
 
 def _in_words(t: Threshold) -> str:
-    """Describe the threshold and its interval, or the only bound that is known."""
+    """Describe the threshold and its interval; without a threshold, the bound that is known."""
     if t.m80 is None and t.side in ("at most", "at least"):
         return f"{t.side} {_shown(t.high if t.low is None else t.low)}"
     return f"{_shown(t.m80)} [{_shown(t.low)}, {_shown(t.high)}]"

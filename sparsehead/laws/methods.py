@@ -44,14 +44,15 @@ def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
 
 
 def above_floor(policy: Adaptive, floor: int) -> Adaptive:
-    """Restrict the policy to m of at least 0.8 of the floor; below that, unambiguous training sets hardly exist."""
+    """Restrict the policy to m >= 0.8 times the floor; with fewer samples, nearly all training sets are ambiguous."""
     m_min = max(policy.m_min, round(0.8 * floor))
     return replace(policy, m_min=m_min, start=max(policy.start, m_min))
 
 
 def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
-    """Return a guess at m_80: the last known thresholds, extrapolated linearly in ln T, plus 15 %, since a failed trial
-    costs five times a solved one."""
+    """Return a guess at m_80: the thresholds at the last T's, extrapolated linearly in ln T, plus 15 %. The guess is
+    high on purpose, since a failed trial costs five times as much as a solved one.
+    """
     known = [(t, m80) for t in cells if (m80 := fitted(cells[t], T=t).m80) is not None][-4:]
     if len(known) < 2:
         return policy.start

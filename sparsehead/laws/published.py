@@ -1,6 +1,6 @@
 """The law that the paper printed, for comparison with measured ones, and its grid of trials.
 
-Points are digitised from the vector graphics of figure 2, whose bars seem to be standard deviations of 100 bootstrap
+Points are digitised from the vector graphics of figure 2. Its bars seem to be standard deviations over 100 bootstrap
 resamples. Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6.   Paper: law-and
 """
 

@@ -23,8 +23,10 @@ Propose = Callable[[Mapping[int, Sequence[Cell]]], Mapping[int, Sequence[tuple[i
 
 @dataclass(frozen=True)
 class TrialSource:
-    """Everything needed to run trials: a sweep, the spec of each trial, the seed, a callback for progress; and `known`
-    cells by T that were measured elsewhere. A known cell of n trials replaces the trials 0 .. n - 1 at its m."""
+    """Everything needed to run trials: a sweep, a function that makes the spec of each trial, the seed, and a callback
+    for progress. `known` holds cells, by T, that were measured elsewhere; a known cell of n trials replaces trials 0 ..
+    n - 1 at its m.
+    """
 
     sweep: AnySweep
     make: MakeSpec

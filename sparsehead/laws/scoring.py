@@ -1,7 +1,7 @@
 """Maximum likelihood for curves m_80(T): all trials as arrays, and Fisher scoring with analytic derivatives.
 
 A curve gives ln m_80 at every T and ln slope as functions of k parameters x, with their Jacobians. Scoring solves only
-k x k systems (k = 1 .. 19), which use no threads; exp and log of one array take most of the time.
+k x k systems (k = 1 .. 19), so no threads are used; exp and log over the cells take most of the time.
 """
 
 import math
@@ -65,7 +65,9 @@ class Trials:
 
     @cached_property
     def at(self) -> Float[Array, "cells n_T"]:
-        """The matrix that is 1 where the cell (row) belongs to the T (column), and 0 elsewhere."""
+        """Return the matrix with one row for each cell and one column for each T: 1 where the cell belongs to that T,
+        else 0.
+        """
         return np.eye(len(self.Ts))[self.which]
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:

@@ -35,7 +35,7 @@ class Posterior:
 
 
 def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target: float = 0.8) -> Posterior:
-    """Return the posterior of all thresholds given all trials; a T without trials is predicted from the others.
+    """Return the posterior of all thresholds given all trials; a threshold without trials is predicted from the others.
 
     `guess` is the prior mean of m_80, the same at every T.
     """
@@ -56,9 +56,9 @@ def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
     """Return the prior covariance of ln m_80 for each amplitude (standard deviation about the straight line) and length
     in ln T.
 
-    The line's level has the standard deviation 1.5 about the guess (twice that is a factor of 20), its tilt d ln m_80 /
-    d ln T has 0.5. Every threshold has an independent variance of 1e-4 (1 % of m_80), which keeps the matrix
-    invertible.
+    The level of the straight line has the standard deviation 1.5 about the guess (two of these are a factor of 20), and
+    its slope d ln m_80 / d ln T the standard deviation 0.5. Every threshold has an additional independent variance of
+    1e-4 (1 % of m_80), which keeps the matrix invertible.
     """
     z = z - z.mean()
     gap = (z[:, None] - z[None, :]) ** 2

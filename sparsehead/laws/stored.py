@@ -16,7 +16,8 @@ from .thresholds import fitted
 def stored_law(records: Sequence[Record]) -> LawResult:
     """Make the law from stored trials whose specs differ only in T, m and seed.
 
-    Each threshold uses only the trials at its own T; its note says if they bound it on one side only, or not at all.
+    Each threshold uses only the trials at its own T; its note says whether these bound it on one side only, or not at
+    all.
     """
     if not records:
         raise DomainError("a law from the store needs at least one trial, got none.")

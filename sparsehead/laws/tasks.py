@@ -12,7 +12,9 @@ from ..functions.task import Task
 def tasks_at(
     task_of: Callable[[int], Task], lengths: Sequence[int], beside: Mapping[str, Any]
 ) -> dict[int, Task]:
-    """Return the task at each T, checked before anything runs. `beside`: the other arguments of `law`."""
+    """Return the task at each T after checking it. `beside` has the other arguments of `law`; those that a task
+    determines must be None.
+    """
     if not callable(task_of):
         raise DomainError(f"task_of is a function of T that returns a Task; got {shown(task_of)}.")
     for name in ("function", "s", "p", "noise", "feature_noise", "inputs"):

@@ -12,7 +12,8 @@ from .rounds import MakeSpec
 def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
     """Return the information floor at each T; empty unless all trials learn the same function up to positions.
 
-    The bits must be independent with one p. The floor also holds for noisy bits, since a learner could add the noise.
+    The bits must be independent with one p. The floor also holds if bits are noisy, since a learner that gets bits
+    without noise could add it.
     """
     spec = make(Ts[0], 50, 0)
     if spec.function == "junta":

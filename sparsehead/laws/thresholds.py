@@ -1,7 +1,7 @@
 """Estimate m_80, the number of samples at which 80 % of trials succeed, from trials at several m.
 
-`grid` reads it off as the paper does. `fitted` fits the success curve; its interval is also valid for any other curve
-that rises with m.
+`grid` takes the smallest m that reaches 80 %, as the paper does. `fitted` fits the success curve; its interval is also
+valid for any other curve that rises with m.
 """
 
 import math
@@ -190,8 +190,8 @@ def _profile(
 def _crossings(
     thetas: Float[Array, " n"], profile: Float[Array, " n"], cut: float
 ) -> tuple[float | None, float | None]:
-    """Return the m at which the profile rises above the cut, and the m at which it falls below it; None if it does
-    not.
+    """Return the m at which the profile rises above `cut`, and the m at which it falls below `cut`; None for a crossing
+    that does not occur.
     """
     inside = np.flatnonzero(profile >= cut)
     ends: list[float | None] = []

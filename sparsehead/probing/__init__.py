@@ -1,4 +1,4 @@
-"""Heads found in pretrained models: norms, sparsity, influence and bounds, with baselines beside each number.
+"""Measure the heads of pretrained models: norms, sparsity, influence and bounds, with baselines for each number.
 
 Read in this order:
 
@@ -13,5 +13,5 @@ influence                    the positions a head depends on; the model's output
 capacity                     norms, effective ranks, bounds and the spectral proxy
 atlas                        every form of the bound for a layer or head, and proxies of the network
 attention, page              attention of single sequences as arrays, and as an interactive page
-result, measure, probe       the type that `probe` returns; its work; `probe`
+result, measure, probe       the type that `probe` returns; the measurement; the public `probe`
 """

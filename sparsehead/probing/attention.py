@@ -20,7 +20,7 @@ Places = tuple[int, int]  # layer, head
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured:
-    """The model that was probed, and the `inputs` on which it was run; these are None if it could not be run."""
+    """The model that was probed, and the `inputs` on which it was run (None if it could not be run)."""
 
     source: Source
     inputs: Inputs | None

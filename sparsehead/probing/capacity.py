@@ -5,9 +5,10 @@ A head is bounded as a `Layer` with one head. The bound has two items, the score
 Training chose the norms, so the bound includes the union bound over norms. For a one-layer model of this library, the
 bound is that of the same model with only this head, since its tokens and its query are known.
 
-The spectral proxy is an additional number that is not a proven bound. A matrix with S_p = sum_i sigma_i^p (the
-Schatten-p quantity) is within x, in spectral norm, of a matrix of rank at most S_p / x^p, which has (rows + columns)
-numbers per rank. So, up to logarithms, the number of parameters that describe the matrix at resolution x is
+The spectral proxy is an additional number that is not a proven bound. For a matrix with singular values sigma_i let S_p
+= sum_i sigma_i^p (the Schatten-p quantity). The matrix is within x, in spectral norm, of a matrix of rank at most S_p /
+x^p, which is described by (rows + columns) numbers for each unit of rank. So, up to logarithms, the number of
+parameters that describe the matrix at resolution x is
 
     min over 0 < p <= 2 of (rows + columns) min(rank, S_p (b/x)^p)        for inputs of length b,
 

@@ -16,8 +16,7 @@ total    the model's input token at position t is replaced by that of another se
 The influence of t is the norm of the change after W_O, averaged over query rows. It is compared with the mean weight on
 t over the same rows by Spearman's rank correlation and by the overlap of the four largest positions.
 
-Ablation sets the mixed values of a head to zero before the output projection; after the projection the heads are
-summed, so that a single head could no longer be removed.
+Ablation sets the mixed values of a head to zero before the output projection, since the projection adds up all heads.
 """
 
 from collections.abc import Callable

@@ -40,7 +40,7 @@ def measure(
     architecture: Architecture | str | None,
     progress: ProbeProgress,
 ) -> Probe:
-    """Return what `probe` returns; the arguments are its own, checked."""
+    """Measure a model and return the result of `probe`; the arguments are those of `probe`, already checked."""
     source = source_of(model, heads=settings.heads, pickle=settings.pickle, architecture=architecture)
     inputs = inputs_of(
         source, text=text, tokens=tokens, tokenizer=tokenizer, longest=settings.longest, seed=settings.seed
@@ -212,7 +212,7 @@ def _bounds(
 def _effects(
     source: Source, inputs: Inputs | None, rows: Rows, settings: ProbeSettings, progress: ProbeProgress
 ) -> dict[str, list[list[Any]]]:
-    """Return those of direct influence, total influence and ablation that `settings` requests, by layer and head."""
+    """Return direct influence, total influence and ablation, as far as `settings` requests them, by layer and head."""
     found: dict[str, list[list[Any]]] = {}
     if not (settings.influence or settings.total or settings.ablation):
         return found

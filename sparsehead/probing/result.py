@@ -25,7 +25,8 @@ from .statistics import HeadStatistics, Plain
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundHead(Plain):
-    """The measures of one head. measured: its statistics, None if not run; baselines: the statistics of each baseline.
+    """The measures of one head. measured: its statistics, None if the model was not run; baselines: the same for each
+    baseline.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
     variation of that output; None if not requested.
@@ -110,7 +111,7 @@ class Probe(Plain, WithChart):
     def atlas(self, layer: int, head: int | None = None) -> Atlas:
         """Return every form of the bound, side by side, for one head or for a whole attention layer (see `atlas`).
 
-        Form sensitivity takes the attention on the first sequence, at all of its positions.
+        The form `sensitivity` uses the attention weights on the first sequence, at all query positions.
         """
         if not 0 <= layer < len(self.layer_bounds):
             known = f"0 to {self.layers - 1}" if self.layer_bounds else "none: bounds were left out"

@@ -1,4 +1,4 @@
-"""Before torch is imported, refuse what `probe` cannot read, judged by names, headers and config.json alone."""
+"""Refuse models that `probe` cannot read, before torch is imported; uses only file names, headers and config.json."""
 
 import json
 import os
