@@ -1,4 +1,4 @@
-"""Vocabulary that every other folder uses.
+"""Basic types and functions that all other folders use.
 
 errors, arguments, fields  exceptions; checks of arguments; settings and their ranges
 files, jsonable            reading and writing files; records as JSON

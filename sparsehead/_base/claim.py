@@ -33,8 +33,8 @@ class Finding:
 
     Args:
         label: the label of the claim; calling the claim fills it in.
-        verdict: one of VERDICTS. An erratum is our statement that the printed form is wrong: "holds" means that the
-            fault was demonstrated.
+        verdict: one of VERDICTS. An erratum is our statement that the printed form is wrong; its verdict "holds" means
+            that the fault was demonstrated.
         paper: the number or statement as printed.
         ours: the number that we found, with an interval if it is random.
         detail: one or two sentences: what was computed, and why the verdict follows.

@@ -82,8 +82,8 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingEx
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what an extra lists. The command names the packages that the extra needs, not
-    sparsehead itself, so it works however sparsehead was installed.
+    """Return the command that installs the packages of an extra. It names these packages, not sparsehead itself, so
+    that it works however sparsehead was installed.
 
     >>> install_command("parquet")
     "pip install 'pyarrow>=17'"

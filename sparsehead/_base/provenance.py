@@ -30,7 +30,7 @@ def version_and_commit() -> tuple[str, str]:
 def made_by(engine: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return version, commit and engine, as the store keeps them with every outcome.
 
-    `engine` is the outcome's `made_by` (engine, instructions, dtype, device); without it no engine is recorded.
+    `engine` is the outcome's `made_by` (engine, instructions, dtype, device); by default no engine is recorded.
     """
     version, commit = version_and_commit()
     return {"version": version, "commit": commit, **(engine or {"engine": NOT_RECORDED})}

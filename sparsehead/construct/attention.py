@@ -1,5 +1,5 @@
-"""Selections: for one head a key vector u, which determines where it attends, and a value vector w, which it reads
-there.
+"""Selections: the key vector u of one head, which determines the positions it attends to, and the value vector w, which
+determines the numbers that it mixes.
 
 The query is [CLS], so token t has the score <u, x_t>, and the head's output is o = sum_t a_t <w, x_t>. Given a code c
 (positive or signed integers), each selection below makes o, on every input, a monotone function of sum_i c_i b_i up to
@@ -7,8 +7,8 @@ an error smaller than the gap between neighbouring values; `ranges` computes the
 The leak is the share of attention that goes to irrelevant tokens.
 
 u and w are dual vectors: the solutions of smallest norm of linear equations on the rows P_I, E_0, E_1, [CLS]. Scores
-inside the support are therefore exact for any embeddings; positions that are not orthogonal change only the scores of
-irrelevant tokens.   Differs: the paper's key sums the positions of the support, which fails if they are not orthogonal
+inside the support are therefore exact for any embeddings; embeddings that are not orthogonal change only the scores of
+irrelevant tokens. Differs: the paper's key sums the positions of the support, which fails if they are not orthogonal
 (errata-paper-3).
 """
 
@@ -94,15 +94,16 @@ def additive_selection(
 ) -> Selection:
     """Return the selection for tokens E_b + P_t, which sums the relevant bits b_i with the integers c_i of the code.
 
-    Positive code: relevant position i has the score beta + ln c_i, with beta large enough for the leak, and the value
-    is the bit. So the output is (1 - leak) sum c_i b_i / sum c + leak * (a mean of irrelevant bits), up to a constant;
-    the leak is the same on every input.
+    Positive code: relevant position i has the score beta + ln c_i, where beta is so large that irrelevant tokens get at
+    most `leak`; the value of a token is its bit. So the output is (1 - leak) sum c_i b_i / sum c + leak * (a mean of
+    irrelevant bits), up to a constant; the leak is the same on every input.
 
-    Mixed signs: a value is a function of the bit plus a function of the position, so no position can read its bit
-    negated. Instead the value of the position has the sign, and the bit changes the attention slightly: with
-    C = sum |c_i|, m = sum c_i / C, eps = 1/(8 C), bit 1 multiplies a token's weight by 1 + eps, position i has value
-    (sign c_i - m) / eps and bit 1 the value m / (1 + eps). The numerator is then, exactly,
-    e^beta sum_i c_i b_i + m * (ones outside), and the denominator varies by a factor of at most 1 + eps.
+    Mixed signs: a value is a function of the bit plus a function of the position, so the bit cannot have the factor +1
+    at one position and -1 at another. Instead the position's part of the value has the sign, and the bit changes the
+    attention slightly. Let C = sum |c_i|, m = sum c_i / C, eps = 1/(8 C). Bit 1 multiplies a token's weight by 1 + eps;
+    the value of a token is (sign c_i - m) / eps at position i, plus m / (1 + eps) for bit 1. The numerator is then,
+    exactly, e^beta sum_i c_i b_i + m * (number of ones outside the support), and the denominator varies by a factor of
+    at most 1 + eps.
     Differs: the paper's head sums bits with equal weights.   Paper: single-head, single-head-random
     """
     sizes = np.abs(np.array(code.weights, dtype=np.float64))
@@ -145,7 +146,8 @@ def trainable_positions(
 def trainable_selection(
     T: int, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool, d: int | None = None
 ) -> Selection:
-    """Return a selection with positions of its own: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere.
+    """Return a selection together with position vectors made for it: P_i = (eta_i / max eta) e_3 on the support, 0
+    elsewhere.
 
     eta_i = beta + ln |c_i| is the score of position i, and e_3 a unit vector in width d = 4. The head's output is the
     same as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis for the values of the relevant

@@ -119,7 +119,9 @@ def _check(encoding: Any, method: str, heads: str, readout: str | None, epsilon:
 def _on_named(
     f: SparseFunction, name: str, d: int | None, seed: int | None, on: OnEncoding
 ) -> tuple[Model, dict[str, Any]]:
-    """Return the model on an encoding of `ENCODINGS`, of width d or, if d is None, the first sufficient width tried."""
+    """Return the model on the encoding of this name, of width d; if d is None, of the first width tried
+    that suffices.
+    """
     make, fixed = ENCODINGS[name].make, ENCODINGS[name].width
     if make is None:
         return on(None, d=d)

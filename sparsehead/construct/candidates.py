@@ -66,10 +66,10 @@ def unate(table: Shaped[Array, " N"], s: int) -> tuple[int, ...] | None:
 def fewest_changes_in_place(table: Shaped[Array, " N"], s: int, *, signs: bool) -> tuple[int, ...]:
     """Return the code +-2^place for which f changes value least often, over all bit orders and, with `signs`, signs.
 
-    Dynamic programming over sets L of bits in the lowest places. Adding bit k in the next place adds the changes of f
-    between "k low, L at its top" and "k high, L at its bottom", summed over all values of the higher bits. This number
-    depends on L and its signs, not on the order inside L, so the best order of L extends to a best order of larger
-    sets: 2^s sets, or 3^s with signs. For s > 12, bits are ordered by influence instead.
+    Dynamic programming over sets L of bits in the lowest places. Placing bit k next adds the changes of f from (k = 0,
+    the code value of L at its largest) to (k = 1, the code value of L at its smallest), summed over all values of the
+    higher bits. This number depends on L and its signs, not on the order inside L, so only the best order of each set L
+    is kept: 2^s sets, or 3^s with signs. For s > 12, bits are ordered by influence instead.
     """
     g = table.reshape((2,) * s).transpose()  # axis i is bit i
     if s > 12:

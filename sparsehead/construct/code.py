@@ -6,11 +6,11 @@ f changes least often: once if and only if f is a linear threshold function, s t
 
     s <= 5        the minimum over ALL real weights: the orders of {0,1}^s that weights can induce are enumerated
                   (1, 1, 2, 14, 516 of them up to symmetry for s = 1..5)
-    s <= 8        one change iff f is a linear threshold function (linear programming); else the minimum over
-                  positional codes (powers of two, every bit order and sign, by dynamic programming), the codes
-                  +-1, and mixed radix over interchangeable bits
-    beyond        the same candidates, but positional codes and the codes +-1 without signs; for s > 12, bits are in
-                  the order of influence, and only "at least k of s" is recognised as a threshold function
+    s <= 8        one change iff f is a linear threshold function (linear programming); else the minimum over codes of
+                  powers of two (every bit order and sign, by dynamic programming), the codes +-1, and mixed radix over
+                  interchangeable bits
+    beyond        the same candidates, but powers of two and ones only with positive sign; for s > 12, bits are in the
+                  order of influence, and only "at least k of s" is recognised as a threshold function
 
 Among candidates with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
 inverse is the gap between neighbouring values of o. For s <= 3 this sum is the smallest of all codes with as few
@@ -51,7 +51,9 @@ class Code:
 
     @property
     def tilt(self) -> float:
-        """1/(8 sum |c_i|), an eighth of the gap: the most by which a bit may change the attention for mixed signs."""
+        """Return 1/(8 sum |c_i|), an eighth of the gap. For mixed signs, bit 1 multiplies a token's weight by 1 plus
+        this number.
+        """
         return 1 / (8 * self.total)
 
 
@@ -115,7 +117,9 @@ def _small_weights(s: int, signs: bool) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache
 def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders s"]]:
-    """Return the strict orders of {0,1}^s that ascending positive weights induce, and the smallest weights of each."""
+    """Return the orders of {0,1}^s without ties that ascending positive weights induce, and for each the smallest
+    weights that induce it.
+    """
     largest = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}[
         s
     ]  # the smallest weights that give all 1, 1, 2, 14, 516 orders
@@ -150,7 +154,9 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
 
 
 def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
-    """Return the code with single weights lowered while the number of changes does not grow, which widens the gap."""
+    """Lower single weights of the code as long as the number of changes does not grow; a smaller sum of weights means a
+    larger gap.
+    """
     while len(code.weights) <= 12:
         w = np.array(code.weights)
         smaller = [

@@ -33,8 +33,9 @@ def plateaus(
 ) -> Decoder:
     """Return the decoder that equals values[j] on [low_j, high_j], with two units per change of value.
 
-    `flat` says how far each ramp stays away from the two intervals that it joins: by a quarter of the gap at 1, not at
-    all at 1/2; at 0 it starts and ends in their middles. Below 1/2 the output is values[j] only approximately.
+    `flat` determines the distance of each ramp from the two intervals that it joins. At 1 it is a quarter of the gap,
+    at 1/2 zero; at 0 the ramp starts and ends in the middles of the intervals. Below 1/2 the output on an interval is
+    only approximately values[j].
 
     Intervals with equal values may overlap. The decoder's `gap` is the smallest distance between intervals of different
     values. If every interval contains three points, no hidden layer has fewer units: each change needs two kinks.

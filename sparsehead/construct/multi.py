@@ -46,11 +46,11 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
     """Return a model with one head of value width s, for a bag of approximately orthonormal vectors.
 
-    The i-th relevant token has score beta and value e_i, a unit vector (`dual` finds such maps); [CLS], if attended,
-    has score beta and value 0. If irrelevant tokens get attention zeta and their values have entries of at most nu,
-    then coordinate i of the output is at most nu zeta for bit 0 and at least (1 - zeta)/(s + 1) - nu zeta for bit 1.
-    Without [CLS] irrelevant tokens may get all attention, so the coordinate may be nu for bit 0, and nu must be below
-    about 1/s.
+    The i-th relevant token has score beta and as its value the unit vector e_i (`dual` finds key and value maps for
+    this); [CLS], if attended, has score beta and value 0. If irrelevant tokens get attention zeta and their values have
+    entries of at most nu, then coordinate i of the output is at most nu zeta for bit 0 and at least (1 - zeta)/(s + 1)
+    - nu zeta for bit 1. Without [CLS] irrelevant tokens may get all attention, so the coordinate may be nu for bit 0,
+    and nu must be below about 1/s.
     Paper: single-head-bag-approximate
     """
     s = f.s

@@ -1,4 +1,4 @@
-"""The paper's construction with its errors corrected; for demonstration, also as printed.
+"""The paper's construction with its errors corrected; for demonstration, also with the errors as printed.
 
 The head's output approximates (1/s) sum chi_i (chi = +1 for bit 0, -1 for bit 1), or one such coordinate per relevant
 bit, within g/4 of its target, where g is the smallest distance between two targets. A three-layer ReLU net then
@@ -145,7 +145,9 @@ def _additive_layer(
 
 
 def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[Layer, Float[Array, "n k"]]:
-    """Return the layer for the paper's encoding (c), in which [CLS] scores as much as a relevant 1, and the targets."""
+    """Return the layer for the paper's encoding (c), in which [CLS] has the score of a relevant bit 1, and
+    the targets.
+    """
     scores_and_values = np.ones((f.s + 1, f.s + 1))
     scores_and_values[: f.s, 1:] = np.eye(f.s)
     scores_and_values[f.s, 1:] = -1.0

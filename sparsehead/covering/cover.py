@@ -168,7 +168,7 @@ def cover_graph(
 def _solve(
     near: Bool[Array, "n n"], greedy: list[int], packing: list[int], deadline: float
 ) -> tuple[float | None, list[int], float, bool]:
-    """Return LP value, best cover found, lower bound, and whether the cover is proven to be minimal."""
+    """Return the LP's value, the best cover found, a lower bound, and whether the cover is proven to be minimal."""
     if len(greedy) == len(packing):
         return None, greedy, float(len(packing)), True
     lp = lp_bound(near, time_limit=max(0.01, deadline - time.monotonic()))
@@ -183,7 +183,8 @@ def _solve(
 def greedy_cover(near: Bool[Array, "n m"]) -> list[int]:
     """Return columns that cover all rows, each chosen to cover the most rows not yet covered.
 
-    Their number is at most 1 + 1/2 + .. + 1/D times the minimum, D the largest number of rows that one column covers.
+    Their number is at most 1 + 1/2 + .. + 1/D times the minimum, where D is the largest number of rows covered by one
+    column.
     """
     uncovered = np.ones(near.shape[0], dtype=bool)
     gains = near.sum(axis=0).astype(np.int64)

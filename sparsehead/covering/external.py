@@ -2,8 +2,9 @@
 
 On a line, sweep from the left: the interval that starts at the first uncovered point is best. In the plane
 with Euclidean discs, a disc of an optimal cover can be moved until two of its points lie on its rim, or one
-point is its centre; so finitely many discs suffice, of which a set cover chooses the fewest. Elsewhere only a bracket
-is computed. Whether a point lies in a disc is decided exactly, although centres have irrational coordinates.
+point is its centre; so it is enough to consider finitely many discs, and a set cover chooses the fewest of them. In
+other spaces only a lower and an upper bound are computed. Whether a point lies in a disc is decided exactly, although
+centres have irrational coordinates.
 """
 
 import math

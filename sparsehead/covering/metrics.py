@@ -62,7 +62,7 @@ class Points:
         return Ties.EXACT if plain or _has_exact_powers(p) else Ties.POWER
 
     def limit(self, radius: Fraction, p: float) -> Fraction:
-        """Return the number to compare distances with: the radius, enlarged by the tolerance if there is one."""
+        """Return the limit for distances: the radius, enlarged by the tolerance if there is one."""
         return radius if self.ties(p) == Ties.EXACT else radius * (1 + Fraction(1, 10**12))
 
 

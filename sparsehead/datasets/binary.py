@@ -45,7 +45,7 @@ def is_bits(column: Column) -> bool:
 
 
 def kind_of(column: Column) -> str:
-    """Return "bits", "numbers" or "categories": what the values are.
+    """Return the kind of the values: "bits", "numbers" or "categories".
 
     >>> kind_of(Column("a", np.array([0.0, 1.0]))), kind_of(Column("b", np.array([0.5, 1.0])))
     ('bits', 'numbers')
@@ -111,7 +111,7 @@ def _one_bit_each(column: Column) -> dict[str, Bits]:
 
 
 def spelled_values(column: Column) -> list[str]:
-    """Return the values as texts; `positive` and the bits of categories are named by these."""
+    """Return the values as texts, which `positive` and the names of bits of categories refer to."""
     return [f"{value:g}" if column.is_numeric else str(value) for value in column.values.tolist()]
 
 

@@ -59,7 +59,7 @@ def law_figure(
 def bound_samples(Ts: Sequence[int]) -> list[tuple[int, int]]:
     """Return pairs (T, m): with m samples the capacity bound guarantees an error of 5 % (delta = 5 %).
 
-    The bound is the realisable form for heads with the norms of the constructed AND, as if fixed before training.
+    The bound is the realisable one, for heads with the norms of the constructed AND, without a union bound over norms.
     """
     points = []
     for T in sorted(set(Ts)):

@@ -27,7 +27,9 @@ def decompose(table: Shaped[Array, " N"]) -> tuple[str, list[Part]] | None:
 
 
 def _parts(operator: str, table: Shaped[Array, " N"]) -> Iterator[Part]:
-    """Split off the smallest part with the first remaining variable until nothing can be split off."""
+    """Repeatedly split off the smallest part that contains the first remaining variable; yield the parts, the
+    indivisible rest last.
+    """
     left, rest = tuple(range(len(table).bit_length() - 1)), table
     while (found := _split(operator, rest)) is not None:
         inside, part, rest = found

@@ -1,6 +1,6 @@
 """Compute the truth table of a syntax tree for all 2^s inputs at once, without recursion.
 
-A plane holds the values of one node for all inputs, eight to a byte.
+A plane is an array with the values of one node for all inputs, eight values in a byte.
 """
 
 from collections.abc import Iterator, Sequence

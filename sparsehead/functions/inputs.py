@@ -46,7 +46,9 @@ def p_text(p: tuple[float, ...]) -> str:
 
 
 def named_inputs(text: str) -> str:
-    """Return `text`; if it names a sampler, with a hash of its source, so a changed sampler is another experiment."""
+    """Return `text`; if it names a sampler, append a hash of the sampler's source, so that a changed sampler is another
+    experiment.
+    """
     if text.startswith("p:") or "@" in text:
         return text
     found = read_inputs(text, 1)

@@ -75,8 +75,8 @@ class _TooMany(Exception):
 def cubes(table: Shaped[Array, " N"], *, most: int) -> list[Cube] | None:
     """Return cubes whose union is the set where the table is 1; None if there are more than `most`.
 
-    Uses Minato and Morreale's recursion, on tables held as integers of 2^s bits. No cube can be left out, but another
-    choice of cubes may have fewer. Every leaf of the recursion is a cube, so `most` bounds the work.
+    Uses Minato and Morreale's recursion, on tables held as integers of 2^s bits. Each of the returned cubes is needed,
+    but another choice may consist of fewer cubes. Every leaf of the recursion is a cube, so `most` bounds the work.
     """
     whole = int.from_bytes(np.packbits(table, bitorder="little").tobytes(), "little")
     budget = [most]

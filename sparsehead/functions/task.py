@@ -135,7 +135,7 @@ class Task(ShortRepr, WithCard):
     def drawn_training_set(
         self, m: int, *, rng: np.random.Generator, unique: bool = True
     ) -> tuple[Sample, int | None]:
-        """Return `training_set`, and the number of sets drawn; None if uniqueness was not tested."""
+        """Return `training_set`, and the number of sets drawn (None if uniqueness was not tested)."""
         family = kind(self.f) if unique else None
         most_draws = 200  # training sets drawn in search of an unambiguous one before giving up
         for draws in range(1, most_draws + 1):
@@ -189,7 +189,9 @@ def _each_p(given: Any, T: int) -> tuple[float, ...]:
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:
-    """Return Booleans that are true with probability p; one random byte each decides all but one in 256 of them."""
+    """Return Booleans that are true with probability p. One random byte decides each of them, except in one of 256
+    cases.
+    """
     whole = math.floor(256 * p)
     draws = rng.integers(0, 256, size=shape, dtype=np.uint8)
     bits = draws < whole
@@ -204,7 +206,8 @@ def conjunction_p(s: int) -> float:
 
 
 def balancing_p(f: SparseFunction) -> float:
-    """Return the p for which P(f = 1) under Bernoulli(p) bits is closest to 1/2; among equals, the p closest to 1/2.
+    """Return the p for which P(f = 1) under Bernoulli(p) bits is closest to 1/2; of several such p, the one closest to
+    1/2.
 
         conjunction of s    (1/2)^(1/s)
         disjunction of s    1 - (1/2)^(1/s)

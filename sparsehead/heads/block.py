@@ -1,6 +1,6 @@
 """One layer with optional parts, computed by definition: from the paper's layer to the block used in training.
 
-With Z = LN(X) if there is a LayerNorm, else X, and Pi the projection of rows to the unit ball, or the identity:
+Let Z = LN(X) if there is a LayerNorm, else X, and let Pi be the projection of rows to the unit ball, or the identity:
 
     A_h = RowSoftmax( (Z W_Q + b_Q)(Z W_K + b_K)^T / temperature )
     U   = Pi( [X] + sum_h sigma( A_h (Z W_V + b_V) ) W_C + b_C )

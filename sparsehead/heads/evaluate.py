@@ -7,11 +7,11 @@ ratio of two sums, given by matrix products:
     numerator   = sum_t e_{t,0} V_{t,0} + e_c V_c + B (e_1 V_1 - e_0 V_0)
     denominator = sum_t e_{t,0} + e_c + B (e_1 - e_0).
 
-Columns in which both bits agree are left out of the product. If that denominator is a small difference of large sums,
-the sums start from the bit with the smaller weight instead. The matrix product is then twice as wide, but only adds
-positive weights. If only linear maps follow the heads up to the next activation, these maps are multiplied together
-once, so that no vector of length d is formed per input. `Model.__call__` evaluates models of more than one layer, and
-inputs whose denominator is so small that its terms may be subnormal.
+Columns in which both bits agree are left out of the product. If this denominator is a small difference of large sums,
+the sums over t start from the bit with the smaller weight at each position, not from bit 0. The matrix product is then
+twice as wide, but only adds positive weights. If only linear maps follow the heads up to the next activation, these
+maps are multiplied together once, so that no vector of length d is formed per input. `Model.__call__` evaluates models
+of more than one layer, and inputs whose denominator is so small that its terms may be subnormal.
 """
 
 from collections.abc import Callable

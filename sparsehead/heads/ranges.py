@@ -106,10 +106,10 @@ def solve(
     """Run Newton's iteration for a batch of patterns; return the final ratio, the tokens with b = 1, and the smallest
     total weight.
 
-    theta is the current ratio. A token with a large weight can keep it so close to its own value that the next ratio
-    rounds to theta again, although a much larger ratio is possible. So if the ratio does not increase, bits are chosen
-    once more for theta + `resolution`: if the maximum is above that, the ratio of this choice exceeds theta even after
-    rounding.
+    theta is the current ratio. A token with a large weight can keep the ratio so close to its own value that the next
+    ratio rounds to theta again, although a much larger ratio is possible. So if the ratio does not increase, bits are
+    chosen once more for theta + `resolution`. If the maximum is above theta + `resolution`, the ratio of this choice
+    exceeds theta even after rounding.
     """
     sign = 1.0 if largest else -1.0
     light, v = choices.weights, sign * choices.values

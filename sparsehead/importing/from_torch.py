@@ -236,7 +236,7 @@ def _from_tracr(
 def _model_or_network(
     module: Any, T: int, threshold: float, run: Callable[[bool], Run], make: Callable[[dict[str, Any]], Model]
 ) -> Model | Network:
-    """Return the Model of `make` if its outputs agree with `run` in float64; else a Network."""
+    """Return the Model that `make` makes if its outputs agree with those of `run` in float64; else a Network."""
     source = module if isinstance(module, str) else type(module).__name__
     try:
         return _measured(make({"source": source}), run(True))

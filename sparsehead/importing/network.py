@@ -85,7 +85,7 @@ class Network(WithCard):
 
 
 def check_probabilities(outputs: Float[Array, " n"]) -> None:
-    """Raise if an output is outside [0, 1], where 1/2 is no sensible threshold; NaN and infinity are ignored."""
+    """Raise if an output is outside [0, 1], since 1/2 is then no sensible threshold; NaN and infinity are ignored."""
     finite = outputs[np.isfinite(outputs)]
     # A probability in float32 may round to a little more than 1.
     if len(finite) and (finite.min() < 0 or finite.max() > 1 + 1e-6):

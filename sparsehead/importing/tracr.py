@@ -116,7 +116,7 @@ def run_tracr(model: TokenModel, arrangement: Arrangement, readout: Readout) -> 
 
 
 def _mixed(X: Float[Array, "n d"], layer: Layer, h: int, hidden: Bool[Array, "n n"]) -> Float[Array, "n v"]:
-    """Return the mixed values of head h at every token, with weight 0 on tokens that are `hidden`."""
+    """Return the mixed values of head h at every token; tokens that the mask `hidden` marks get weight 0."""
     assert (
         layer.b_Q is not None and layer.b_K is not None and layer.b_V is not None
     )  # Haiku's maps have biases

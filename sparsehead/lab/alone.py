@@ -1,9 +1,9 @@
 """Pages of the lab as HTML files that need no server and no network: Build, Cover and Check.
 
-A page's modules are embedded as data URLs in an import map, named by their paths below static/; relative imports are
-rewritten to these names, and api.js, which asks the server, is replaced by recorded.js: it has the answers about some
-heads, from the page itself, and computes covers. The content security policy in the file forbids loading or sending
-anything.
+A page's modules are embedded as data URLs in an import map, named by their paths below static/, and relative imports
+are rewritten to these names. api.js, which asks the server, is replaced by recorded.js, which takes recorded answers
+about some heads from the page and computes covers itself. The content security policy in the file forbids loading or
+sending anything.
 """
 
 import base64
@@ -55,7 +55,7 @@ def export(folder: Path, *, functions: Sequence[str] = (), force: bool = False) 
 
 
 def _head(text: str) -> tuple[str, int]:
-    """Return a function with the length of its input: 16 bits, or as many as it needs."""
+    """Return a function, and the length of its input: 16 bits, or more if the function reads later positions."""
     positions = [int(digits) for digits in re.findall(r"x(\d{1,6})", text)]
     if not positions:
         raise DomainError(f"--function is an expression such as 'x2 & x5'; got {text[:60]!r}.")

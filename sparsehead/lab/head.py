@@ -59,7 +59,9 @@ def head_tables(model: Model) -> dict[str, Any] | None:
 
 
 def built_record(written: "WrittenModel") -> dict[str, Any]:
-    """Return what the page Build shows of a head: the record of `sparsehead build --json`, its verdict and tables."""
+    """Return the content of the page Build about a head: the record of `sparsehead build --json`, its verdict and
+    tables.
+    """
     tables = {"head": head_tables(written.model), "weights": weight_matrices(written.model)}
     return {**written.to_dict(), "verdict": written.verdict, **tables}
 

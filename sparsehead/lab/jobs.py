@@ -34,7 +34,8 @@ class Job:
     Args:
         state: waiting, running, done, failed, cancelled or interrupted (the server ended).
         progress: the worker's last report; points: the points of the curve so far; notes: messages to show the user.
-        earlier: whether an earlier server ran it; a start then runs it again, since models and code may have changed.
+        earlier: whether an earlier server ran the job; starting it then runs it again, since models and code may have
+            changed.
         since: increases when points are dropped or replaced, so that a page that follows the job draws them afresh.
     """
 

@@ -97,7 +97,7 @@ def run_certificate(db: Path, key: str) -> dict[str, Any]:
     """Return a certificate file, which proves that the model of a run computes its function on every input.
 
     Raises:
-        DomainError: it does not, or models of its kind have no such file.
+        DomainError: the model does not compute its function, or models of its kind have no such file.
     """
     from ..certify.certificate_file import certificate_content
 

@@ -3,7 +3,7 @@
 Read in this order:
 
 distractors    heads that attend to irrelevant positions, and why they do not change the output
-superposed     the model: reading heads, distractors, and a decoder for what they mix
+superposed     the model: reading heads, distractors, and a decoder of their mixed values
 recovery       how well scores of positions recover the support
 planted        `Planted`: the model with its function, certificate and exports
 plant          the public `plant`: choose a width, build, prove

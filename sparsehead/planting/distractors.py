@@ -3,12 +3,12 @@
 Let z be the coordinate of [CLS]'s state that the decoder reads.
 
     silent      one head copies bits of irrelevant positions to directions that no later weight reads
-    constant    one head adds 1 to z, whatever the bits at its positions are; a bias subtracts the 1 again
+    constant    one head adds 1 to z, for any bits at its positions; a bias subtracts the 1 again
     cancel      one head adds the mean bit of a group of positions to z; two heads, which attend to one half of the
                 group each, subtract it again. The sum is 0 up to the attention that leaks from the group
 
-Attention in these models depends on positions alone, so what a head adds to z is an affine function of the bits, and
-so is the sum of all heads: cancellation holds on every input, and `superposed` bounds what is left over.
+Attention in these models depends on positions alone, so what a head adds to z is an affine function of the bits, and so
+is the sum of all heads. Cancellation therefore holds on every input, up to a remainder that `superposed` bounds.
 """
 
 from collections.abc import Sequence
@@ -47,8 +47,8 @@ class PlannedHead:
 def kinds_for(distractors: int | Sequence[str] | None, difficulty: float) -> tuple[str, ...]:
     """Return the kinds of the distractors: as given by name, or else those that `difficulty` allows, hardest first.
 
-    Up to difficulty 1/3 they are silent, up to 2/3 constant or silent, beyond cancel, constant or silent. By default
-    there are 3 * difficulty of them, rounded.
+    Up to difficulty 1/3 they are silent, up to 2/3 constant or silent, beyond cancel, constant or silent. If only the
+    difficulty is given, there are 3 * difficulty of them, rounded.
 
     >>> kinds_for(None, 1.0), kinds_for(None, 0.25), kinds_for(2, 0.5)
     (('cancel', 'constant', 'silent'), ('silent',), ('constant', 'silent'))

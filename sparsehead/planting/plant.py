@@ -53,8 +53,8 @@ def plant(
         f: the function of 1 to 8 bits, or its expression, which then needs T.
         heads: "one" head that reads all relevant positions, or "s": one for each of them.
         distractors: how many, or a sequence of kinds; all attend to irrelevant positions. "silent": copies their bits
-            to where nothing reads them. "constant": adds a constant to what is decoded, which a bias subtracts.
-            "cancel": three heads that add irrelevant bits to what is decoded, and cancel each other.
+            to a direction that nothing reads. "constant": adds a constant to a decoded number, which a bias subtracts.
+            "cancel": three heads that add irrelevant bits to a decoded number, with sum 0.
         d: the width, at least 5 (with heads="s" s + 4).
         difficulty: from 0 to 1.
         seed: for positions, distractors and the order of the heads.
@@ -130,7 +130,9 @@ def _widths(plan: Plan, difficulty: float) -> Iterator[int]:
 def _proved(
     plan: Plan, d: int | None, difficulty: float, seed: int
 ) -> tuple[Model, list[PlannedHead], float, Certificate]:
-    """Return the first model that is proved, over widths in turn or of width d, with heads, interference and proof."""
+    """Try the widths in turn, or only d if it is given; return the first model that is proved, with heads, interference
+    and proof.
+    """
     if d is not None:
         found = _in_width(plan, d, seed)
         if found is not None:

@@ -38,8 +38,8 @@ class Planted(WithCard):
         model: a model of one layer, whose attention does not depend on the bits.
         certificate: the result of `verify(model, function)`; its `correct` is True.
         heads: the purpose of each head of the layer.
-        interference: the most by which irrelevant bits move a number that is decoded, divided by the gap between the
-            nearest patterns of different value; computed in float64, without a bound on rounding errors.
+        interference: the largest change of a decoded number by irrelevant bits, divided by the gap between the nearest
+            patterns of different value; computed in float64, without a bound on rounding errors.
         difficulty, seed: as given to `plant`.
     """
 

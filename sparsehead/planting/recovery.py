@@ -17,8 +17,8 @@ class Recovery(WithCard):
     """Measures of how well one method's scores recover the support of one planted function.
 
     Args:
-        recall_at_s: share of the support among the s positions with the largest scores, which is also the precision
-            there; equal scores are taken in random order, and the expected share is given.
+        recall_at_s: share of the support among the s positions with the largest scores (recall and precision are equal
+            there). If scores are equal, this is the expectation over random orders of them.
         marked: the positions whose score is at least a quarter of the largest and above 1e-9.
         precision: share of the marked positions that are in the support; 0 if none is marked.
         recall: share of the support that is marked.

@@ -1,12 +1,13 @@
-"""The planted model: reading heads and distractors over superposed positions, and a decoder of what they mix.
+"""The planted model: reading heads and distractors over superposed positions, and a decoder of their mixed values.
 
 Positions are random unit vectors in fewer dimensions than there are positions, so each head also attends a little to
 positions that interfere with its own. No score depends on a bit, so the state of [CLS] is affine in the bits,
 
     y(b) = y_0 + sum_t b_t Y_t,
 
-with the effects Y_t of all heads together. For each pattern of the relevant bits, the irrelevant effects determine two
-ends between which a coordinate of y lies; the decoder is made for these ends. The proof is `verify`'s, not this file's.
+with the effects Y_t of all heads together. For each pattern of the relevant bits, the effects of irrelevant bits
+determine an interval that contains a coordinate of y; the decoder is made for these intervals. `verify`, not this file,
+proves the model.
 """
 
 from dataclasses import dataclass
@@ -108,7 +109,9 @@ def distracting_heads(plan: Plan, encoding: Encoding, rng: np.random.Generator) 
 
 
 def effects(encoding: Encoding, heads: list[PlannedHead]) -> tuple[Float[Array, "H d"], Float[Array, "T d"]]:
-    """Return what each head adds to [CLS]'s state if all bits are 0, and what each bit adds to it through all heads."""
+    """Return the vector that each head adds to [CLS]'s state if all bits are 0, and the vector that each bit adds
+    through all heads.
+    """
     at_zero, by_bit = np.zeros((len(heads), encoding.d)), np.zeros((encoding.T, encoding.d))
     for h, head in enumerate(heads):
         tokens, cls = encoding.project(np.stack([head.key, head.value], axis=1))
@@ -122,8 +125,8 @@ def effects(encoding: Encoding, heads: list[PlannedHead]) -> tuple[Float[Array, 
 def superpose(
     plan: Plan, encoding: Encoding, *, rng: np.random.Generator
 ) -> tuple[Model, list[PlannedHead], float]:
-    """Return the model, its heads in their order in the layer, and the interference: the most by which irrelevant bits
-    move a coordinate that is decoded, divided by the gap between the nearest patterns of different value.
+    """Return the model, its heads in their order in the layer, and the interference: the largest change of a decoded
+    coordinate by irrelevant bits, divided by the gap between the nearest patterns of different value.
 
     Raises:
         TooNarrow: the positions interfere too much in this width.

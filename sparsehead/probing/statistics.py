@@ -10,14 +10,15 @@ For a query row with weights a over the positions that it may attend to:
                         the first token gets more than 0.3 on average (Gu et al., threshold as there)
     self, previous, next   the weight on the query's own position and on its neighbours
     same token          the weight on other occurrences of the query's token
-    induction           the weight on tokens that follow such occurrences; induction back: on tokens that precede them
+    induction           the weight on tokens that follow such occurrences; induction back: on tokens before them
     stability           the Jaccard similarity of the four largest weights' positions between consecutive sequences
     score(s)            1 - (error of the head's output with only the s largest weights kept, renormalised)^2
                             / (variation of the output around its mean), at least 0
 
 The score is the share of the output's variance that s positions reproduce. The error is that of the output after W_O,
 which the rest of the network receives. The mean is subtracted, because a constant output carries no information: a
-head that always attends to [SEP] has score 0. Rows that may attend to at most s positions are exact and left out.
+head that always attends to [SEP] has score 0. Rows that may attend to at most s positions would have no error, and are
+left out.
 """
 
 from collections import defaultdict

@@ -1,12 +1,12 @@
 """Robustness of a reading: the smallest set found of flips at irrelevant positions that change a prediction.
 
 For one input b let the score be (output - threshold), signed so that it is positive while the label equals f(b).
-Irrelevant positions are ranked by how far a single flip lowers the score. The shortest prefix of this order whose flips
-change the label is taken. Since flips interact, half of the prefix is flipped and the rest ranked again, until one
-flip is left: a logarithmic number of rankings. In a one-layer model whose attention does not depend on the bits and
-whose output is monotone in one mixed scalar, every flip shifts this scalar by an amount independent of the other flips.
-In such a model, positions are ranked by the shift (a single flip may not change the output), the first order is
-optimal, and `exact` is True.
+Irrelevant positions are ranked by how far a single flip lowers the score. The search takes the shortest prefix of this
+order whose flips change the label. Since flips interact, it then flips half of the prefix and ranks the remaining
+positions again, until one flip is left; this takes a logarithmic number of rankings. In a one-layer model whose
+attention does not depend on the bits and whose output is monotone in one mixed scalar, every flip shifts this scalar by
+an amount independent of the other flips. In such a model, positions are ranked by the shift (a single flip may not
+change the output), the first order is optimal, and `exact` is True.
 """
 
 from dataclasses import dataclass
@@ -30,10 +30,11 @@ class Breaking(ShortRepr):
     """Flips of irrelevant positions that make the model disagree with the function read.
 
     Args:
-        flips: the number of flips, for the input with the fewest; None if no searched input could be broken.
+        flips: the number of flips, for the input that needs the fewest; None if flips changed the prediction of no
+            searched input.
         positions: the flipped positions.
         input: the input after the flips.
-        exact: whether it is proved that no smaller number of flips breaks the same input.
+        exact: whether it is proved that fewer flips do not change the prediction of the same input.
     """
 
     flips: int | None
@@ -66,7 +67,9 @@ def _search(
     model: Model, outputs: Any, b: Shaped[Array, " T"], label: int, free: Shaped[Array, " k"], most: int,
     shifts: Float[Array, " T"] | None,
 ) -> tuple[list[int], Shaped[Array, " T"]] | None:  # fmt: skip
-    """Return the shortest list of flips found from b, and the input after them; None if `most` flips break nothing."""
+    """Return the shortest list of flips of b that was found, and the input after them; None if no `most` flips change
+    the label.
+    """
     sign = 1.0 if label else -1.0
     current, flipped, best = b.copy(), np.empty(0, dtype=np.int64), None
     while len(free):
@@ -124,7 +127,8 @@ def _strongest(
 
 
 def _shifts(model: Model) -> Float[Array, " T"] | None:
-    """Return how far raising each bit shifts the mixed scalar towards larger outputs; None if other bits matter.
+    """Return, for each bit, how far changing it from 0 to 1 shifts the mixed scalar towards larger outputs; None if the
+    shift depends on other bits.
 
     The shift is independent of other bits for one layer with one head of value width 1, scores independent of the bits,
     no LayerNorm or MLP, and one monotone activation.

@@ -1,10 +1,10 @@
 """Additional evidence on a reading, not used to find it: attention, influence, flips by position, and ablation.
 
-Attention, influence and flips can disagree: a head may attend to a position without using it, and a position may matter
-through one of sixteen heads with little of the total attention. Ablation measures how often a one-layer model still
-agrees with the function read when parts of its attention are removed. Removing positions sets their weights to 0 and
-rescales the others to sum to 1; removing a head sets its mixed value to 0 before the output projection W_C, so that
-it adds nothing to the residual stream.
+Attention, influence and flips can disagree: a head may attend to a position without using it, and a position may affect
+the output through one of sixteen heads although it gets little of the total attention. Ablation measures how often a
+one-layer model still agrees with the function read when parts of its attention are removed. Removing positions sets
+their weights to 0 and rescales the others to sum to 1; removing a head sets its mixed value to 0 before the output
+projection W_C, so that it adds nothing to the residual stream.
 """
 
 from dataclasses import asdict, dataclass
@@ -111,14 +111,16 @@ def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablat
     mixes = np.stack([mix_bits(b, A[:, h], values[:, :, h]) for h in range(model.H)], axis=1)
 
     def agreement(changed: dict[int, Float[Array, "n v"]]) -> float:
-        """Return the agreement if these heads mix other values."""
+        """Return the agreement with f if the mixed values of these heads are replaced by `changed`."""
         mixed = mixes.copy()
         for h, mix in changed.items():
             mixed[:, h] = mix
         return float(((tail(model, mixed) > model.threshold) == labels).mean())
 
     def without(removed: Bool[Array, " tokens"], heads: list[int]) -> float:
-        """Return the agreement without these heads' attention to the removed tokens, the rest rescaled to sum to 1."""
+        """Return the agreement with f if these heads do not attend to the removed tokens; their other weights are
+        rescaled to sum to 1.
+        """
         part = A[:, heads]
         part[..., removed] = 0.0
         total = part.sum(axis=-1, keepdims=True)
@@ -128,7 +130,9 @@ def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablat
         )
 
     def without_one(t: int, heads: list[int]) -> float:
-        """Return `without` for one position, from what is left of the mixes; if little is, add them up anew."""
+        """Return `without` for one position: subtract its term from the mixed values. If little weight remains, add up
+        the other terms instead, which is more precise.
+        """
         a, own = A[:, heads, t, None], values[t, b[:, t]]
         if a.max() > 0.999:
             return without(at == t, heads)

@@ -1,8 +1,7 @@
 """Labelled examples: read them from a file, and check whether they can satisfy the assumptions of a bound.
 
 A bound assumes independent rows; some bounds also assume bits that are independent and 1 with probability p. A check
-can refute an assumption but not prove it. If a sample satisfies the assumption, it is still refused in about one of
-1000 cases.
+can refute an assumption but not prove it. A sample that satisfies the assumption is refused in about one of 1000 cases.
 """
 
 import math

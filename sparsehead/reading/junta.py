@@ -8,8 +8,8 @@ labels by pattern are the table of the function. A function of s positions there
     s ceil(log2 T)  +  sum_{r <= s} 2^r K(r)   =   O(s log T + 2^s)
 
 queries, with K(r) backgrounds for r known positions. The backgrounds are all zeros, all ones, and random inputs with
-several rates of ones, so that functions that are rarely 1 (a long AND) are found too. That no further position
-matters is observed on these backgrounds but not proved; `verify` proves it.
+several rates of ones, so that functions that are rarely 1 (a long AND) are found too. On these backgrounds no other
+position changes a label, but that is not a proof for all inputs; `verify` gives one.
 """
 
 import math

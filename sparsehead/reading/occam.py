@@ -11,7 +11,8 @@ mistakes, so it is never above the empirical Bernstein bound, which is given for
 
     ln 1/prior = ln (s+1)(s+2) + ln C(T, s) + 2^s ln 2,
 
-which grows with T only through ln C(T, s), like the paper's capacity bounds; but at s = 3, m = 200 this bound is < 1.
+which grows with T only through ln C(T, s), like the paper's capacity bounds; but unlike those this bound is below 1 at
+s = 3, m = 200.
 
 A selected sample costs more: if training sets are drawn until the n-th draw has some property, the sample is the n-th
 of a sequence of independent samples. The union bound then also runs over the samples, with weight 1/(n (n+1)) for the
@@ -19,10 +20,11 @@ n-th, and the price rises by ln n (n+1).
 
 The error of the model itself is bounded in one of two ways.
 
-stated distribution    error(model) <= error(f) + P(model and f differ). The second term comes from fresh inputs by
-                       Clopper-Pearson, and the two statements share delta equally. Training may have seen the examples.
-held-out examples      Clopper-Pearson from the model's mistakes on the examples, of any distribution, if training never
-                       saw them.
+stated distribution    error(model) <= error(f) + P(model and f differ). The second term is bounded by Clopper and
+                       Pearson's limit on fresh inputs, and each of the two statements has failure probability delta/2.
+                       The model may have been trained on the examples.
+held-out examples      Clopper and Pearson's limit from the model's mistakes on the examples, for any distribution. The
+                       model must not have been trained on them.
 """
 
 import math
@@ -92,7 +94,9 @@ def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
 
 
 def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
-    """Return `tail_inversion` if exp(-log_confidence) underflows, by bisection on the logarithm of the tail."""
+    """Return the value of `tail_inversion` where exp(-log_confidence) underflows, by bisection on the logarithm of the
+    tail.
+    """
     from scipy.special import logsumexp
 
     i = np.arange(mistakes + 1)

@@ -49,8 +49,8 @@ def read(
     """Find the sparse function that a model computes, by queries alone.
 
     Args:
-        model: a Model, the path of a model file, what `from_torch` returns, or a function or torch module from bits
-            (n, T) to n labels or numbers.
+        model: a Model, the path of a model file, a result of `from_torch`, or a function or torch module from bits (n,
+            T) to n labels or numbers.
         seed: seed of the random inputs.
         T: length of the input; needed only for a Python function or a module.
         threshold: a function's label is 1 if its value exceeds this. None means 1/2; values outside [0, 1] are then
@@ -185,7 +185,9 @@ def _prove(model: Any, f: SparseFunction, *, p: float) -> Certificate | None:
 
 
 def _with_share(found: OccamBound, share: float | None) -> OccamBound:
-    """Return the bounds with model_bound at most bound + share; share: proved P(model and function differ), or None."""
+    """Return the bounds, with model_bound lowered to bound + share if that is smaller. share: a proved bound on P(model
+    and function differ), or None.
+    """
     if found.model_bound is None or share is None:
         return found
     return replace(found, model_bound=min(found.model_bound, found.bound + share))

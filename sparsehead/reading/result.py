@@ -21,7 +21,8 @@ class Reading(WithChart):
         function: the sparse function that the model computes, on all inputs or nearly always; None if it computes none.
         best: the best function found; equal to `function` unless `function` is None.
         agreement: how often model and `best` agree on fresh inputs with Bernoulli(p) bits.
-        method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (on most of them).
+        method: "membership queries" (the model agrees with a junta on all inputs tried) or "sampling" (on most of
+            them).
         queries: number of inputs evaluated to find `best`; `query_bound` is the method's maximum for s positions.
         p: share of ones in the random inputs.
         influences: measured influences of the positions that sampling considered.
@@ -29,7 +30,8 @@ class Reading(WithChart):
         proof: the result of `verify`; None for a Python function of bits, and if no function was read.
         certificate: the Occam bound; None without labelled examples, or if they are not independent.
         evidence: attention, influence and flips by position.
-        breaking: smallest set found of irrelevant flips that break the reading; None if it is proved or not searched.
+        breaking: smallest set found of flips at irrelevant positions that change a prediction; None if the function is
+            proved or no set was searched for.
         ablation: which head carries which position; None for deep models and Python functions.
         notes: one sentence on each bound that the examples do not support.
     """
@@ -81,7 +83,9 @@ class Reading(WithChart):
         return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
 
     def _limits(self) -> str:
-        """Return why the function is not proved, in words: an input on which it is wrong, if `verify` found one."""
+        """Say why the function is not proved; if `verify` found an input on which it differs from the model, name that
+        input.
+        """
         wrong = None if self.proof is None else self.proof.counterexample
         if wrong is None:
             return "not proved"

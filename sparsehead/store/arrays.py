@@ -66,7 +66,9 @@ def unpack(data: bytes, most: int = MAX_BYTES) -> Shaped[Array, "..."]:
 
 
 def _size(shape: tuple[int, ...], dtype: "np.dtype[np.generic]") -> int:
-    """Return the bytes of an array; a length or an item size of 0 counts as 1, as 10^9 empty rows need memory too."""
+    """Return the number of bytes of an array; a length or an item size of 0 counts as 1, since 10^9 empty rows need
+    memory too.
+    """
     return math.prod(max(n, 1) for n in shape) * max(dtype.itemsize, 1)
 
 

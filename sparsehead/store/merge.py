@@ -17,7 +17,9 @@ from .store import Store
 
 @dataclass(frozen=True)
 class Merged:
-    """The numbers of outcomes that a merge added, that the store already had, and that it holds now."""
+    """The numbers of outcomes that a merge added, that the target store already had, and that it holds after
+    the merge.
+    """
 
     added: int
     known: int

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster: which are connected, how units are sent to them, how rows come back.
+"""The workers of a Dask cluster: connect to them, send them units, receive their rows.
 
 This process, the client, gives every unit to a worker that has the memory for it, and is the only one that writes the
 store. It checks every row that a worker sends, as it checks rows of a file. Dask transports units and outcomes and
@@ -167,7 +167,9 @@ class DaskPool(WorkerPool):
             self._inbox.put(("answer", (worker, unit, messages, blobs)))
 
     def receive(self) -> list[tuple[DaskWorker | None, Message | None]]:
-        """Return all messages that have arrived, after storing their outcomes; progress comes without its worker."""
+        """Store the outcomes of all messages that have arrived and return the messages, each with its worker; a message
+        about progress has None in place of the worker.
+        """
         news = [self._inbox.get()]
         with suppress(queue.Empty):
             while len(news) < 1000:
@@ -214,7 +216,7 @@ class DaskPool(WorkerPool):
         return heard
 
     def _watch_workers(self) -> None:
-        """In a thread, twice a second: report new workers with their environments, and workers that have left.
+        """Twice a second, in a separate thread, report new workers with their environments, and workers that have left.
 
         A scheduler that does not answer for 20 s counts as lost.
         """

@@ -1,8 +1,8 @@
 """A sweep: give the trials that the store lacks to workers, in units, and collect the outcomes.
 
 A `WorkerPool` holds the workers: processes of this machine (`local`) or a Dask cluster (`cluster`, `dask_pool`). This
-file decides what does not depend on where units run: which trials are missing, how large a unit is, which worker has
-the memory for it, and what happens to the trials of a worker that has ended.
+file makes the decisions that are the same for every pool: which trials are missing, how large a unit is, which worker
+has the memory for it, and what happens to the trials of a worker that has ended.
 """
 
 import re
@@ -101,7 +101,8 @@ class WorkerPool(ABC):
     def receive(self) -> list[tuple[Any, Message | None]]:
         """Wait for messages (`worker` lists them); return each with its worker, None if that worker has ended.
 
-        "done" and "lost" messages contain a "unit"; a lost unit must run again, though none of its trials failed.
+        "done" and "lost" messages contain a "unit". A lost unit must run again, but this does not count as a failure of
+        its trials.
         """
 
     @abstractmethod
@@ -286,7 +287,9 @@ class Sweep:
             state.finished(worker.settle(message["outcome"]))
 
     def _worker_ended(self, worker: Any, backlog: Backlog, state: State) -> None:
-        """Count what the ended worker had committed; try its other trials again, each in a unit of its own."""
+        """Count the outcomes that the ended worker had committed; try its other trials again, each in a unit of its
+        own.
+        """
         how = self.pool.remove(worker)
         most_deaths = 3  # a trial counts as failed after its worker has ended this often
         for key, spec in [item for unit in worker.units for item in unit.waiting.items()]:

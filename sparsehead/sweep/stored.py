@@ -15,8 +15,8 @@ class StoredSweep:
     """Takes the place of a `LocalSweep` and runs nothing; a context manager.
 
     `run` returns the records of the specs, in their order, up to the first that is missing; a sweep starts its trials
-    in this order. Later records are left out: a trial that succeeds is short, so they would contain too many successes.
-    `complete` is False once a record was missing.
+    in this order. Later records are left out: successful trials end sooner than others, so that later records would
+    contain too many successes. `complete` is False once a record was missing.
     """
 
     def __init__(self, db: str | Path) -> None:

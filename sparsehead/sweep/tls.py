@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def temporary_security() -> "Security":
     """Make a self-signed TLS certificate for one cluster; its key is kept in memory only.
 
-    Scheduler, workers and client show it to each other, so that nobody else on this machine can talk to them: Dask
-    unpickles what it receives, which can run any code.
+    Scheduler, workers and client authenticate each other by it, so that no other user of this machine can send them
+    messages: Dask unpickles the messages that it receives, which can run any code.
 
     Raises:
         SparseheadError: `openssl` is missing or fails.

@@ -5,7 +5,7 @@ The parent sends {"unit": [spec, ...]} on standard input, with the code of a use
 
 {"outcome": id, "made_by": origin}    an outcome was committed
 {"progress": state}                   the state of the running trial
-{"error": id, "message": ...}         the trial could not be run; with "failed", because a user-defined learner failed
+{"error": id, "message": ...}         the trial could not be run; also has "failed" if a user-defined learner failed
 {"fatal": message}                    the store cannot be used
 {"done": seconds}                     the unit is finished
 

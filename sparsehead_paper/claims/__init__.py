@@ -11,5 +11,5 @@ reading
 laws, experiments, measured  verdicts on measured results, and reading of results files
 studies, trained             verdicts on studies of settings, and on reading trained models
 errata_paper, errata_notes_covering, errata_notes_capacity, errata_notes_sparse
-registry, tally, document    all chapters together and their checks; counts of verdicts; docs/paper.md
+registry, tally, document    the table of all claims and their checks; counts of verdicts; docs/paper.md
 """

@@ -37,9 +37,9 @@ def _log_covering(
 
 @claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
-    """For sequences of $T$ tokens, the maximum over $m$ samples of the maximum over positions is one maximum over
-    $m T$ tokens. Hence covers of $Score$ and $phi_in$ (see attention-head) on $m T$ points suffice for the head,
-    and $T$ enters only through the logarithm of their size.
+    """For $m$ sequences of $T$ tokens, the maximum over sequences and positions is a maximum over $m T$ tokens. Hence
+    covers of $Score$ and $phi_in$ (see attention-head) on $m T$ points suffice for the head, and $T$ enters the bound
+    only through the logarithm of the number of points.
     """
     rng = stream(context.seed, "aggregation")
     same, served = True, 0.0
@@ -76,14 +76,14 @@ def check_token_aggregation(context: Context) -> Finding:
 
 @claim("head-capacity", kind="theorem", where="paper theorem 4.2; notes section 3.1")
 def check_head_capacity(context: Context) -> Finding:
-    """A cover of heads is made of a cover of their scores and one of their $phi_in$, with $phi_out$ fixed: $ln
-    N(F_head; eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m T points)$ for all radii $eps_s$,
-    $eps_in$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$ (constants as in head-lipschitz). For a scalar
-    output, read by a vector of length $B_w$, $eps$ is divided by $B_w$.
+    """A cover of the scores and a cover of $phi_in$ together give a cover of heads with fixed $phi_out$: $ln N(F_head;
+    eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m T points)$ for all radii $eps_s$, $eps_in$ with
+    $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$ (constants as in head-lipschitz). For a scalar output, read by a
+    vector of length $B_w$, $eps$ is divided by $B_w$.
 
     Checked for tokens in [-1, 1] and values |v| <= 1, so that B_X = B_in = L_out = 1; `head_error_bound` gives the
-    head's eps from eps_s and eps_in. If all heads have the same values, heads with small scores are as far apart as
-    their scores; if all have the same scores, as far apart as their values.
+    head's eps from eps_s and eps_in. If all heads have the same values, the distance of heads with small scores is that
+    of their scores; if all have the same scores, it is that of their values.
     """
     rng = stream(context.seed, "capacity")
     pair = np.array([[[1.0], [-1.0]]])

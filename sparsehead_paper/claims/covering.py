@@ -62,8 +62,9 @@ def check_pseudometric_cover(context: Context) -> Finding:
 
 @claim("covering-example", kind="figure", where="notes section 2.1.2, figures 1 and 2")
 def check_covering_example(context: Context) -> Finding:
-    """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for the point
-    set as first printed and 1 for the point set used later; the printed value 2 is right for neither.
+    """The notes' example of covering numbers has three points in the plane. At $eps = 0.05$ the covering number is 3.
+    At $eps = 0.5$ it is 3 for the point set as first printed and 1 for the point set used later; the printed value 2 is
+    right for neither.
     """
     found = {
         name: [covering_number(points, eps=Fraction(eps)).size for eps in ("0.05", "0.5")]

@@ -102,9 +102,9 @@ def check_exact_decoder(context: Context) -> Finding:
 
 @claim("best-code", kind="ours")
 def check_best_code(context: Context) -> Finding:
-    """A code weights the bits in some order, each possibly complemented; the code with the fewest changes of value
-    along the head's output has the smallest decoder. One change is enough exactly for linear threshold functions, of
-    which there are 104 on three bits; parity needs $s$ changes; no real weights do better.
+    """A code is a set of weights with which a head sums the relevant bits. The fewer times $f$ changes its value along
+    this sum, the smaller is the decoder. One change is enough exactly for linear threshold functions, of which there
+    are 104 on three bits; parity needs $s$ changes; no real weights do better.
     """
     tables = [from_table(T=3, support=(0, 1, 2), table=t) for t in itertools.product([0, 1], repeat=8)]
     thresholds = sum(f.s == 0 or best_code(f.values).changes == 1 for f in tables)

@@ -61,7 +61,7 @@ def check_errata_notes_12(context: Context) -> Finding:
 @erratum("errata-notes-13", where="notes section 3.1, display of theorem 4.2", about="head-capacity")
 def check_errata_notes_13(context: Context) -> Finding:
     """The $=$ between covering numbers must be $<=$: the product of two covers is a cover, but rarely the smallest one.
-    The infimum over splits of $eps$, and the constants, are missing.
+    The infimum over divisions of $eps$ between the two covers is missing, and so are the constants.
     """
     X, z = np.array([[1.0], [-1.0]]), np.ones(1)
     score = lambda X, kappa: (kappa * X)[:, 0]  # noqa: E731

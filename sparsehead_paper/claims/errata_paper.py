@@ -194,7 +194,8 @@ def check_errata_paper_8(context: Context) -> Finding:
     ||z||$ for a context $z$): larger tokens with smaller weights can compute the same functions, but the printed
     bound then falls below the number of heads that are $2 eps$ apart.
 
-    Checked on all sign patterns on m sequences of two tokens, at B_X = 1000, which rescales the class of B_X = 1.
+    Checked on all sign patterns on m sequences of two tokens, at B_X = 1000; this class contains the same functions as
+    that of B_X = 1, after rescaling.
     """
     m, Q, eps, c = 400, 100.0, 0.25, 1000.0
     z, entry = np.array([0.0, 1.0]), Q / math.sqrt(m)

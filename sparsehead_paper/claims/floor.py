@@ -20,9 +20,11 @@ Label = Callable[[np.ndarray], Any]
 
 
 def best_success(*, s: int, T: int, m: int, p: float, label: Label) -> float:
-    """Return P_opt, with which the best learner names the support: E[distinct label sequences] / number of s-sets.
+    """Return P_opt, the probability with which the best learner names the support: E[number of distinct label
+    sequences] / number of s-sets.
 
-    E is over all 2^(mT) data sets. `label` maps the bits of an s-set, an array (inputs, s), to the inputs' labels.
+    E is the mean over all 2^(mT) data sets. `label` maps the bits of an s-set, an array (inputs, s), to the inputs'
+    labels.
     """
     inputs = np.array(list(itertools.product([0, 1], repeat=T)))
     labels = np.array([label(inputs[:, J]) for J in itertools.combinations(range(T), s)])
@@ -35,7 +37,7 @@ def best_success(*, s: int, T: int, m: int, p: float, label: Label) -> float:
 
 
 def single_bit_floor(*, T: int, p: float, target: float) -> int:
-    """Return the least m with P_opt >= target for s = 1. If M of m labels are 1, P_opt given M has a closed form:
+    """Return the least m with P_opt >= target for s = 1. If M of the m labels are 1, P_opt given M has a closed form:
 
     E 1/(1 + Bin(T-1, q)) = (1 - (1-q)^T) / (T q),   q = p^M (1-p)^(m-M).
     """

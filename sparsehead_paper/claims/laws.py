@@ -198,24 +198,26 @@ def check_law_matched_decades(context: Context) -> Finding:
 
 @claim("law-best", kind="ours")
 def check_law_best(context: Context) -> Finding:
-    """With preset best, one fixed recipe, a head learns the AND of three from at most 1.4 times the samples that every
-    learner needs, at every $T$ from 100 to $10^5$.
+    """With preset best, whose settings are the same rule at every $T$, a head learns the AND of three from at most 1.4
+    times the samples that every learner needs, at every $T$ from 100 to $10^5$.
     """
     return _near_the_floor(context, "law-best")
 
 
 @claim("law-gated", kind="ours")
 def check_law_gated(context: Context) -> Finding:
-    """With preset gated, one fixed recipe, a head learns the AND of three from at most 1.4 times the samples that every
-    learner needs for one answer, at every $T$ from 100 to $10^5$ (trials have five runs and redraw ambiguous data).
+    """With preset gated, whose settings are the same rule at every $T$, a head learns the AND of three from at most 1.4
+    times the samples that every learner needs for one answer, at every $T$ from 100 to $10^5$ (trials have five runs
+    and redraw ambiguous data).
     """
     return _near_the_floor(context, "law-gated")
 
 
 @claim("predicted-line", kind="ours")
 def check_predicted_line(context: Context) -> Finding:
-    """Preset best needs as many samples as greedy selection by covariance rather than as any other learner of theory:
-    over all $p$, $s$ and $T$ measured, its thresholds are nearest to that learner's (root mean square of $ln(ratio)$).
+    """Of several theoretical learners, greedy selection by covariance needs the number of samples that is nearest to
+    that of preset best: over all $p$, $s$ and $T$ measured, the root mean square of the logarithm of the ratio of
+    thresholds is smallest for this learner.
     """
     data = results(context, "predicted", LawsRecord)
     found = nearness(ratios(data), "best")

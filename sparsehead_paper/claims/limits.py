@@ -75,9 +75,9 @@ def _sign_margin(s: int, T: int) -> float:
 
 @claim("s-heads", kind="proposition", where="paper lemmas B.2 and B.3, encodings (a) and (b) with s heads")
 def check_s_heads(context: Context) -> Finding:
-    """$s$ heads, one position each, represent every $s$-sparse function: each head outputs its bit in $[0, 1/4]$ or
-    $[3/4, 1]$, $2s$ units of slope 4 round the bits for any $s$ and $T$, and at most $2^{s-1}$ further units compute
-    $f$.
+    """$s$ heads, each of which attends to one position, represent every $s$-sparse function: each head outputs its bit
+    in $[0, 1/4]$ or $[3/4, 1]$, $2s$ units of slope 4 round the bits for any $s$ and $T$, and at most $2^{s-1}$ further
+    units compute $f$.
     """
     rng = stream(context.seed, "s-heads")
     pairs, off, steepest = [], 0.0, 0.0

@@ -197,9 +197,9 @@ def _stretch(before: Float[Array, "n d"], after: Float[Array, "n d"], layer: Lay
 def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
     """Return a layer with W_V = I and ||W_QK|| = q, and rows in the unit ball whose distance it multiplies by about 2q.
 
-    The query (0, 1) gives (1, 0) and (-1, 0) equal scores, and itself the score -q. Move the query along the first axis
-    and the other two rows along the second axis, in opposite directions: this changes the two scores by +2q and -2q per
-    unit, and the query's output by 2q along the first axis.
+    The rows are (0, 1), (1, 0) and (-1, 0). The query (0, 1) gives the other two rows equal scores, and itself the
+    score -q. If the query moves along the first axis, and the other two rows along the second axis in opposite
+    directions, then the two scores change by +2q and -2q per unit, and the query's output by 2q along the first axis.
     """
     eye = np.eye(2)[None]
     layer = Layer(q * np.diag([1.0, -1.0])[None], eye, eye, eye, residual=residual)

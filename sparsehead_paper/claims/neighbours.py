@@ -33,9 +33,10 @@ KIM_SUZUKI = "Kim and Suzuki, arXiv 2410.08633"
 
 @neighbour("taught-gap", where=f"{KIM_SUZUKI}, theorem 5; theory 11.1")
 def check_taught_gap(context: Context) -> Finding:
-    """With true intermediate values seen and all scores 0, the gradient of a node in the scores of its two children is
-    of order $d^-2$ and of smaller order elsewhere. For $phi(z) = -cos(pi z)$ and a node of the first level with $N$
-    independent tokens before it the two differ by exactly $(pi/N) sin(pi/N) cos(pi/N)^{N-3}$.
+    """At zero scores and with true intermediate values, the gradient of a node's loss is of order $d^-2$ in the scores
+    of the node's two children, and of smaller order in all other scores. For $phi(z) = -cos(pi z)$ and a node of the
+    first level with $N$ independent tokens before it, the gradients at children and at other tokens differ by exactly
+    $(pi/N) sin(pi/N) cos(pi/N)^{N-3}$.
     """
     off = 0.0
     for d, k in ((4, 2), (6, 4), (9, 8)):
@@ -68,8 +69,9 @@ def _best(record: TaughtParityRecord, d: int, k: int) -> StepCell:
 
 @neighbour("taught-one-step", where=f"{KIM_SUZUKI}, theorem 5")
 def check_taught_one_step(context: Context) -> Finding:
-    """One gradient step from scores 0 with true intermediate values makes the model, which then runs on its own values,
-    solve parity of $k = 8, 16, 32$ of $d = 64..512$ bits in at least 80 % of trials; with rounded scores in all.
+    """After one gradient step from zero scores with true intermediate values, the model, which then uses only its own
+    values, solves parity of $k = 8, 16, 32$ of $d = 64..512$ bits in at least 80 % of trials, and with rounded scores
+    in all trials.
     """
     record = results(context, "taught-parity", TaughtParityRecord)
     cells = sorted({(c.d, c.k) for c in record.steps})
@@ -119,8 +121,9 @@ def check_taught_own_steps(context: Context) -> Finding:
 
 @neighbour("untaught-parity", where=f"{KIM_SUZUKI}, theorem 2; theory 11.3")
 def check_untaught_parity(context: Context) -> Finding:
-    """With the parity as the only label the gradient at scores 0 tells relevant from other bits by only
-    $(pi/d) sin(pi/d)^{k-1} cos(pi/d)^{d-k-1}$; training on a polynomial number of samples does not solve it.
+    """With the parity as the only label, the gradients at zero scores of relevant and of other bits differ by only
+    $(pi/d) sin(pi/d)^{k-1} cos(pi/d)^{d-k-1}$, and training on a polynomial number of samples does not learn the
+    parity.
     """
     record = results(context, "taught-parity", TaughtParityRecord)
     off = 0.0
@@ -147,9 +150,9 @@ def check_untaught_parity(context: Context) -> Finding:
 
 @neighbour("spectra-minilm", where="Sakai and Imaizumi, arXiv 2605.07297")
 def check_spectra_minilm(context: Context) -> Finding:
-    """On MiniLM the spectrum-adaptive proxy is 2.1e4 and the proxy for the paper's bound 6.9e28. The first takes
-    $p = 0$ for every matrix, so that it counts ranks: weights of the same shapes and ranks with other large singular
-    values have the same value, 144 times the root of 32 times 384, plus 12 times 384, plus the root of 6.
+    """On MiniLM the spectrum-adaptive proxy is 2.1e4, and the proxy for the paper's bound is 6.9e28. The first is
+    attained at $p = 0$ for every matrix, where it depends only on ranks: other weights of the same shapes and ranks, if
+    their singular values are large, give the same value $144 sqrt(12288) + 4608 + sqrt(6)$.
     """
     folder = context.options.get("results")
     path = None if folder is None else Path(folder) / "probe" / "minilm.json"
@@ -174,10 +177,11 @@ def check_spectra_minilm(context: Context) -> Finding:
     "and-end-to-end", where="Hu, Zhang, Su, Song and Liu, arXiv 2505.19531 (abstract and introduction)"
 )
 def check_and_end_to_end(context: Context) -> Finding:
-    """No algorithm of polynomial time recovers an AND of $k = Theta(d)$ of $d$ uniform bits from labelled inputs alone:
-    true, since the label is then constant in all samples that such an algorithm can read. It is no statement on
-    computation: where labels are balanced, $P(x_i = 1) = 2^{-1/k}$, dropping every position that is 0 in a positive
-    sample recovers them from $m$ samples, except with probability $(d - k) ((1 + p)/2)^m$.
+    """No algorithm of polynomial time recovers an AND of $k = Theta(d)$ of $d$ uniform bits from labelled inputs alone.
+    This is true, but only because the label is then constant on all samples that such an algorithm can read; the task
+    is not computationally hard. If labels are balanced, $p = P(x_i = 1) = 2^{-1/k}$, then dropping every position that
+    is 0 in a positive sample recovers the $k$ positions from $m$ samples, except with probability $(d - k) ((1 +
+    p)/2)^m$.
     """
     d, k, delta, trials = 64, 32, 0.01, 200
     seen = float(d**3) * 2.0**-k
@@ -214,8 +218,9 @@ def average_sensitivity(values: Int[Array, " N"]) -> float:
     "head-sensitivity", where="arXiv 2606.08768 (abstract); bias of random Transformers to low sensitivity"
 )
 def check_head_sensitivity(context: Context) -> Finding:
-    """Heads at random initial weights have lower average sensitivity than random functions, which have $T/2$; heads
-    that have learned a function $f$ have that of $f$ up to $2 T$ times their error. On all inputs at $T = 10$.
+    """Heads at random initial weights have a lower average sensitivity than random functions, whose average sensitivity
+    is $T/2$. The average sensitivity of a head that has learned a function $f$ differs from that of $f$ by at most $2
+    T$ times the head's error. Computed over all inputs at $T = 10$.
     """
     T, found = 10, []
     every = assignments(T).astype(np.int64)
@@ -247,9 +252,10 @@ def check_head_sensitivity(context: Context) -> Finding:
 
 @neighbour("difficulty-order", where="Abbe et al., arXiv 2406.06467 (globality); arXiv 2606.08768")
 def check_difficulty_order(context: Context) -> Finding:
-    """Of the functions of the committed study the one of globality above 1 (parity) needs the most samples, even at a
-    smaller $T$. Globality is equal for all others; their average sensitivity, and the samples per $ln T$ of a
-    covariance learner, are compared with $m_80$ at $T = 100$ by Spearman's correlation and all permutations.
+    """Of the functions in the committed study, parity is the only one of globality above 1, and it needs the most
+    samples, even at a smaller $T$. All others have globality 1. Their average sensitivity, and the samples per $ln T$
+    of a covariance learner, are compared with $m_80$ at $T = 100$ by Spearman's correlation, whose significance is
+    computed from all permutations.
     """
     rows = difficulty_rows(results(context, "functions", LawsRecord))
     local = [row for row in rows if row["globality"] == 1]

@@ -15,8 +15,9 @@ from .measured import results
     "token-regression-heads", where="arXiv 2503.11272: H = q heads suffice, H = Omega(q) are necessary"
 )
 def check_token_regression_heads(context: Context) -> Finding:
-    """Trained heads whose scores depend on positions and pointers alone miss the share $1 - H/q$ of the variance, and
-    nothing more, for H = 1 .. q; q heads learn to list all q vectors, from the same number of steps.
+    """For H = 1 .. q, the error of H trained heads whose scores depend only on positions and pointers is the share $1 -
+    H/q$ of the variance, the least possible; so q heads learn to list all q vectors. All are trained for the same
+    number of steps.
     """
     data = results(context, "pointers", PointersRecord)
     q, d = 4, 2
@@ -42,7 +43,7 @@ def check_token_regression_heads(context: Context) -> Finding:
 
 
 def _fresh_errors(seed: int) -> dict[int, float]:
-    """Return relative errors of one and two heads, trained here for a second, that list two of four numbers."""
+    """Train one and two heads for a second to list two of four numbers; return their relative errors."""
     from ..studies.token_learners import Problem, trained
 
     with one_thread():
@@ -61,8 +62,8 @@ def _fresh_errors(seed: int) -> dict[int, float]:
     where="arXiv 2503.11272: samples polylog N for heads, N d for feed-forward, N^Omega(1) for recurrent",
 )
 def check_token_laws(context: Context) -> Finding:
-    """To average q = 1 of N numbers to a relative error below 1/4, trained heads need fewer samples than a feed-forward
-    and a recurrent net at N = 16, and their number grows by a smaller factor from N = 4 to 16.
+    """To output one of N numbers (q = 1) with a relative error below 1/4, trained heads need fewer samples than a
+    feed-forward and a recurrent net at N = 16, and from N = 4 to 16 their number of samples grows by a smaller factor.
     """
     data = results(context, "pointers", PointersRecord)
     found = {
@@ -89,7 +90,7 @@ def check_token_laws(context: Context) -> Finding:
 
 
 def _undecided(found: dict[str, dict[int, tuple[int, int] | None]]) -> Finding:
-    """Return the finding while a learner has no cell at some N, or none that is learned."""
+    """Return the finding for results in which some learner has no cell, or no learned cell, at some N."""
     ours = "; ".join(
         f"{name}: {', '.join(f'N = {N}: ({end[0]}, {end[1]}]' for N, end in row.items() if end) or 'none yet'}"
         for name, row in found.items()

@@ -27,9 +27,10 @@ def _families(s: int) -> dict[str, SparseFunction]:
     where=f"{SOURCE}: parity and majority are learned, most juntas are not",
 )
 def check_feature_noise(context: Context) -> Finding:
-    """If each unbiased bit is flipped with probability $eta < 1/2$ before it is seen, the likeliest label is still f of
-    the bits seen for every parity and every majority of an odd number, and for AND of s bits iff
-    $eta < 1 - 2^(-1/s)$; at $eta = 1/4$ for all functions of 2 bits, for fewer of 3, 4 and 6.
+    """Let each unbiased bit be flipped with probability $eta < 1/2$ before the learner sees it. The likeliest label is
+    still f of the bits seen if f is a parity or a majority of an odd number of bits, and if f is the AND of s bits iff
+    $eta < 1 - 2^(-1/s)$. At $eta = 1/4$ this holds for all functions of 2 bits, but not for all functions of 3, 4 and 6
+    bits.
     """
     rates = np.arange(0.02, 0.5, 0.02)
     always = all(
@@ -55,7 +56,9 @@ def check_feature_noise(context: Context) -> Finding:
 
 
 def _surviving_share(s: int, eta: float, seed: int) -> float:
-    """Return the share of functions of s bits that survive: of all for s <= 3, else of 2000 random ones."""
+    """Return the share of functions of s bits that survive (see `flipped.survives`), among all functions for s <= 3,
+    else among 2000 random ones.
+    """
     rng = stream(seed, "surviving", s)
     tables = assignments(2**s) if s <= 3 else rng.integers(0, 2, (2000, 2**s))
     signs = 1 - 2.0 * tables
@@ -65,8 +68,8 @@ def _surviving_share(s: int, eta: float, seed: int) -> float:
 
 @neighbour("feature-noise-parity", where=f"{SOURCE}: parity")
 def check_feature_noise_parity(context: Context) -> Finding:
-    """For a parity of s unbiased bits, flips of bits with probability $eta$ are flips of labels with probability
-    $(1 - (1 - 2 eta)^s)/2$: the pair of bits seen and label has the same distribution.
+    """For a parity of s unbiased bits, flipping each bit with probability $eta$ is equivalent to flipping the label
+    with probability $(1 - (1 - 2 eta)^s)/2$: the bits seen and the label have the same joint distribution.
     """
     worst = 0.0
     for s, eta in product((1, 2, 3, 5), (0.05, 0.2, 0.4)):
@@ -82,9 +85,9 @@ def check_feature_noise_parity(context: Context) -> Finding:
 
 @neighbour("feature-noise-floor", where=f"{SOURCE}: as a noisy channel")
 def check_feature_noise_floor(context: Context) -> Finding:
-    """Of K equally likely functions on other positions, no learner names the right one with probability $delta$ from
-    fewer than $(delta ln K - ln 2)/I(z; y)$ samples; for AND of s bits I follows from
-    $P(y = 1 | z) = (1 - eta)^(s - k) eta^k$ at k zeros seen, unbiased bits.
+    """If K functions on different sets of positions are equally likely, no learner names the right one with probability
+    $delta$ from fewer than $(delta ln K - ln 2)/I(z; y)$ samples. For AND of s unbiased bits the information $I(z; y)$
+    follows from $P(y = 1 | z) = (1 - eta)^(s - k) eta^k$, where k of the relevant bits are seen as 0.
     """
     s, T, success, worst, rows = 2, 12, 0.8, 0.0, []
     f = conjunction(range(s), T=s)
@@ -104,7 +107,9 @@ def check_feature_noise_floor(context: Context) -> Finding:
 
 
 def _named(eta: float, *, T: int, s: int, m: int, draws: int, seed: int) -> float:
-    """Return how often the pair with the largest likelihood is right, with m samples; ties count as right."""
+    """Return how often the pair of positions with the largest likelihood, given m samples, is the right one; ties count
+    as right.
+    """
     rng, pairs = stream(seed, "named", T, m), np.array(list(combinations(range(T), s)))
     right = 0
     for _ in range(draws):
@@ -122,8 +127,9 @@ def _named(eta: float, *, T: int, s: int, m: int, draws: int, seed: int) -> floa
 def check_shifted_moments(context: Context) -> Finding:
     """For independent bits of mean p the covariance of a relevant bit with the parity of s bits is
     $(1 - mu^2) mu^(s-1)/4$, $mu = 1 - 2p$: zero only for unbiased bits (s > 1). In a chain of unbiased bits of
-    correlation c the signs at an even number of positions have the mean product $c^g$, g the sum of the gaps within
-    consecutive pairs, and those at an odd number 0; so a parity of three bits has covariances and one of two has none.
+    correlation c, the signs at an even number of positions have the mean product $c^g$, where g is the sum of the gaps
+    within consecutive pairs; at an odd number of positions the mean product is 0. So a relevant bit has a nonzero
+    covariance with a parity of three bits, but not with a parity of two.
     """
     worst = 0.0
     for s, p in product((1, 2, 3, 4), (0.3, 0.5, 0.7)):

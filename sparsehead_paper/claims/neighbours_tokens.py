@@ -18,8 +18,8 @@ AVERAGING = "Sanford, Hsu and Telgarsky, arXiv 2306.02896"
 def check_sparse_averaging(context: Context) -> Finding:
     """One head averages the vectors at any q of N positions: with keys of width $2q + 1$ (trigonometric codes), or of
     width $(3072/11)(3q ln(3eN/q) + ln(2/delta))$ (random signs; except with probability $delta$). If at most $lambda$
-    of the attention lies outside the set, no vectors in the unit ball make the error larger than $2 lambda$, and some
-    make it $2 lambda$ if the scores outside are equal.
+    of the attention lies outside the set, the error is at most $2 lambda$ for all vectors in the unit ball. If the
+    scores outside are equal, some vectors attain $2 lambda$.
     """
     leak, worst, sets = 0.01, 0.0, 0
     for N, q in ((6, 1), (8, 2), (9, 3), (10, 4)):
@@ -55,9 +55,9 @@ def _sign_width(N: int, q: int) -> int:
 
 @neighbour("sparse-averaging-bits", where=f"{AVERAGING}: width times precision at least c q")
 def check_sparse_averaging_bits(context: Context) -> Finding:
-    """A head that averages every q of N vectors with an error below $1/q$ has queries of at least $log_2 C(N, q)$ bits
-    in all: k entries of b bits need $k b >= log_2 C(N, q)$. (This counts queries; the paper's $c q$ is weaker, but
-    holds for outputs that see the pointers again.)
+    """If a head averages every q of N vectors with an error below $1/q$, its queries take at least $log_2 C(N, q)$
+    bits: k entries of b bits need $k b >= log_2 C(N, q)$. (The neighbouring paper proves a weaker lower bound, $c q$
+    bits, which also holds if the function after the head sees the pointers again.)
     """
     rows, holds = [], True
     for N, q in ((8, 2), (9, 3), (10, 4)):
@@ -95,7 +95,9 @@ def _rounded_error(N: int, q: int, bits: int) -> float:
 
 
 def _least_shared_error(N: int, q: int, *, seed: int) -> float:
-    """Return the least, over pairs of sets and random attention, of the larger of both sets' errors."""
+    """Return the minimum, over pairs of sets and over random attention weights, of the larger of the two
+    sets' errors.
+    """
     rng = stream(seed, "shared queries")
     pairs = combinations(combinations(range(N), q), 2)
     return min(
@@ -107,10 +109,10 @@ def _least_shared_error(N: int, q: int, *, seed: int) -> float:
 
 @neighbour("token-regression", where="arXiv 2503.11272: H = q heads suffice, H = Omega(q) are necessary")
 def check_token_regression(context: Context) -> Finding:
-    """q heads list the q vectors pointed to within $2 lambda$ each. H heads with values of width v and $H v < q d$ do
-    not: whatever follows them, some vectors of length R, all q together, are missed by R, even if scores depend on the
-    vectors; and if scores depend on positions and pointers alone, the share $1 - H v/(q d)$ of the variance of standard
-    normal vectors is missed.
+    """q heads list the q vectors pointed to, each with an error of at most $2 lambda$. H heads with values of width v
+    and $H v < q d$ cannot: for any function of their outputs there are vectors, of total length R, for which the error
+    is at least R, even if scores depend on the vectors. If scores depend only on positions and pointers, the error for
+    standard normal vectors is at least the share $1 - H v/(q d)$ of their variance.
     """
     worst = max(_listed_error(N, q) for N, q in ((5, 2), (6, 3)))
     rng = stream(context.seed, "token regression")
@@ -133,7 +135,9 @@ def check_token_regression(context: Context) -> Finding:
 
 
 def _listed_error(N: int, q: int) -> float:
-    """Return the largest error of a head per pointer over all lists, and over all vectors in the unit ball."""
+    """Return the largest error, over all lists and all vectors in the unit ball, of the model with one head for each
+    pointer.
+    """
     codes, beta = pointers.trigonometric_codes(N, 1), pointers.score_scale(N, 1, leak=0.01, gap=1.0)
     W = pointers.pointer_head(3, 1, beta)
     mixes = {}

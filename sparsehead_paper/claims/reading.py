@@ -43,11 +43,11 @@ def check_read_junta(context: Context) -> Finding:
 @claim("occam-bound", kind="ours", where="past the paper: a bound that is not vacuous at these sample sizes")
 def check_occam_bound(context: Context) -> Finding:
     """With probability $1 - delta/2$ over $m$ examples, every function $f$ of $s$ of $T$ positions has error at
-    most the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, where $mistakes$ is how many of the
-    examples $f$ gets wrong, $Bin(m, q)$ the number of successes in $m$ trials of probability $q$, and $prior(f)$ a
-    weight chosen beforehand: $ln 1/prior = ln (s+1)(s+2) + ln C(T,s) + 2^s ln 2$. At $s = 3$, $m = 200$ and no
-    mistakes this $q$ is .13 at $T = 300$ and .20 at $T = 10^5$. If $n - 1$ samples were rejected before, the $n$-th
-    adds $ln n(n+1)$ to $ln 1/prior$. The other half of $delta$ is for how often a model differs from $f$.
+    most the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, where $mistakes$ is the number of examples
+    on which $f$ is wrong, $Bin(m, q)$ the number of successes in $m$ trials of probability $q$, and $prior(f)$ a weight
+    chosen beforehand: $ln 1/prior = ln (s+1)(s+2) + ln C(T,s) + 2^s ln 2$. At $s = 3$, $m = 200$ and no mistakes this
+    $q$ is .13 at $T = 300$ and .20 at $T = 10^5$. If $n - 1$ samples were rejected before, the $n$-th adds $ln n(n+1)$
+    to $ln 1/prior$. The other half of $delta$ is for how often a model differs from $f$.
     """
     rng = stream(context.seed, "occam")
     T, m, delta, trials = 4, 30, 0.2, 2000
@@ -105,7 +105,8 @@ def _breaks_when_chosen(rng: np.random.Generator) -> tuple[bool, bool]:
 
 
 def _spent() -> tuple[float, float]:
-    """Return the share of delta that a function's bound uses, and the share that the model's bound uses in addition.
+    """Return two probabilities as shares of delta: that used by the function's bound, and that used in addition by the
+    model's bound.
 
     The case: four mistakes on 60 examples; function and model differ on 7 of 500 inputs.
     """

@@ -1,7 +1,7 @@
 """Heads that select the support, one claim per encoding (paper lemmas B.2 to B.4), and the limits of one head.
 
-The paper's weights are compared with the matrices, the norms and the error g/4 that it states; the outputs of our
-heads with their closed form on every input. `verify` proves exactness on all 2^T inputs.
+The checks compare the paper's weights with the matrices, the norms and the error g/4 that it states, and the outputs of
+our heads with their closed form on every input. `verify` proves exactness on all 2^T inputs.
 """
 
 import math
@@ -75,7 +75,9 @@ def check_single_head(context: Context) -> Finding:
 
 
 def _off_the_interval(s: int, T: int) -> float:
-    """Return our head's largest distance from its closed form: attention outside I, ends of outputs for each count."""
+    """Return our head's largest distance from its closed form, in the attention outside I and in the range of outputs
+    for each count.
+    """
     f = symmetric(tuple(range(1, s + 1)), tuple(j % 2 for j in range(s + 1)), T=T)
     model = build(f, attends_cls=False, readout="mlp")
     bits, leak = all_inputs(T), 1 / (2 * (s + 1))
@@ -247,7 +249,9 @@ def _dual_reach(s: int, delta: float) -> float:
 
 
 def _tight_dual(s: int, delta: float) -> float:
-    """Return the irrelevant row's score under the dual key; its products are Delta, those of the others -Delta."""
+    """Return the irrelevant row's score under the dual key, if its products with the relevant rows are Delta and their
+    products with each other -Delta.
+    """
     gram = (1 + delta) * np.eye(s + 1) - delta * np.ones((s + 1, s + 1))
     gram[s, :s] = gram[:s, s] = delta
     rows = np.linalg.cholesky(gram)

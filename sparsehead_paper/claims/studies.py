@@ -31,7 +31,7 @@ PRESET_PAPER = (
 def check_readings(context: Context) -> Finding:
     """Of 36 interpretations of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation,
     dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any other: its evidence is
-    within 3 nats of the best for thresholds with curves, and for parity.
+    within 3 nats of the best one's, both for thresholds together with curves and for parity.
     """
     data = results(context, "readings", InterpretationsRecord)
     rows = [row for row in data.readings if "law" in row.standings]
@@ -170,9 +170,9 @@ def check_slope_norms(context: Context) -> Finding:
 
 @claim("failures-sign", kind="ours")
 def check_failures(context: Context) -> Finding:
-    """Near the threshold runs fail by a sign: a single run of preset best that has moved positions with negative
-    correlation to the label on the training set is solved less often than a run that has moved positions with positive
-    correlation.
+    """Near the threshold, the sign of a correlation distinguishes runs that fail: a single run of preset best that has
+    moved positions whose bits correlate negatively with the label on the training set is solved less often than a run
+    that has moved positions with positive correlations.
     """
     data = results(context, "failures", FailuresRecord)
     agree, against = data.solved_by_sign()
@@ -202,8 +202,8 @@ def exact_test(table: list[list[int]]) -> float:
 
 @claim("law-functions", kind="ours")
 def check_functions(context: Context) -> Finding:
-    """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as for the information floor. Of $s = 2$
-    to 5, the slope at $s = 5$ is significantly above that at $s = 2$, and no larger $s$ has a significantly smaller
+    """For the AND of $s$ bits, more samples per $ln T$ are needed for larger $s$, as for the information floor. Of $s =
+    2$ to 5, the slope at $s = 5$ is significantly above that at $s = 2$, and no larger $s$ has a significantly smaller
     slope.
     """
     data = results(context, "functions", LawsRecord)

@@ -13,7 +13,7 @@ MORE_DATA = "more data needed"
 
 
 def said(verdict: str) -> str:
-    """Return a verdict as shown to readers: that a claim is undecided says what is missing."""
+    """Return a verdict as shown to readers; "undecided" is replaced by a phrase that says what is missing."""
     return MORE_DATA if verdict == "undecided" else verdict
 
 

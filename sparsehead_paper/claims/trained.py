@@ -16,8 +16,8 @@ from .measured import LEVEL, not_run, results
 
 @claim("read-trained", kind="ours")
 def check_read_trained(context: Context) -> Finding:
-    """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is read back,
-    from evaluations of the model alone, as exactly that AND in at least 98 % of cases.
+    """Given only evaluations of a one-layer model of sixteen heads that has learned the AND of three of 300 bits from
+    200 samples, reading returns exactly that AND in at least 98 % of cases.
     """
     trials = results(context, "reading", ReadTrialsRecord).trials
     family, T, m = READ_CELL

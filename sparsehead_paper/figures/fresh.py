@@ -32,7 +32,7 @@ def _add(chart: Any, panel: Any, rows: Rows, note: str, *layers: Panel) -> Chart
 
 
 def _y(panel: Any) -> Any:
-    """Return the panel's own axis of names: another one without its order would sort them by letter."""
+    """Return the panel's own axis of names; a new axis would sort the names alphabetically."""
     return panel.layer[1].encoding.y
 
 

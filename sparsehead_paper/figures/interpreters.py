@@ -78,7 +78,7 @@ def _panel(method: str, Ts: list[str], *, left: bool, last: bool) -> Panel:
 
 
 def _alone(methods: list[str]) -> Panel:
-    """Return a panel of shaded cells with numbers: recall at s for each method and kind of distractor."""
+    """Return a panel of shaded cells with numbers: recall at s for each method and each kind of distractor."""
     x = alt.X(
         "kind:N", sort=["silent", "constant", "cancel"], axis=alt.Axis(title=None, labelAngle=0, orient="top")
     )

@@ -13,8 +13,8 @@ from ..studies.taught_parity import TaughtParityRecord
 
 
 def taught_parity_chart(record: TaughtParityRecord) -> Chart:
-    """Draw the gradient at children and elsewhere against d, exact and sampled; below, the share of trials that one
-    step solves against the samples per bit, one panel per k.
+    """Draw the gradient at children and at other tokens against d, exact and sampled; below, the share of trials solved
+    by one step against the samples per bit, one panel per k.
     """
     if not record.gaps:
         raise DomainError("parity with intermediate labels: there is nothing to draw yet, 0 cells arrived.")

@@ -1,7 +1,8 @@
 """The Claims page: the registry of statements, with the verdicts that were found here, kept in a file beside the store.
 
-A verdict is that of the code that found it: one that another version found is not shown. The registry imports all that
-its checks need, torch included (4 s): it is imported when it is asked for, not when the lab or one of its jobs starts.
+Verdicts that another version of the package found are not shown. Importing the registry takes 4 s, since it imports
+everything that its checks need, torch included. Therefore it is imported at the first request for claims, not when the
+lab or one of its jobs starts.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""RXNMapper's ALBERT: its authors publish that layer 10, head 5 (counted from 0) maps atoms. Does the probe find it?
+"""Test whether the probe finds the head of RXNMapper's ALBERT that maps atoms: layer 10, head 5 (counted from 0),
+according to its authors.
 
 The reactions are made here, so that the true atom map is known without a chemistry package: a left and a right reactant
 are joined, so the reactant atom of each product atom follows from the construction.

@@ -47,7 +47,7 @@ class Backing:
 
 
 def backings(folder: Path, checks: Mapping[str, Agreement], *, compared: bool) -> dict[str, Backing]:
-    """Return what is known of each results file in `folder` that a claim or a check needs, by its name.
+    """Return the backing of each results file in `folder` that a claim or a check needs, by the file's name.
 
     Args:
         checks: comparisons with fresh trials, by results file.

@@ -1,7 +1,7 @@
 """report.html: one-screen summary, figures, claims, errata, record of the run, in one file that needs no network.
 
 The template is `templates/page.html`, filled in by Jinja2 with autoescape: whatever comes from a claim, a finding or
-a results file is shown as text. Only MathML, scripts and styles, which are made here, are marked as safe HTML.
+a results file is shown as text. Only MathML, scripts and styles, which this package makes, are marked as safe HTML.
 """
 
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""Exact tests of whether fresh trials agree with committed ones, and the differences that such a test would notice.
+"""Exact tests of whether fresh trials agree with committed ones, and the differences that such a test would detect.
 
 Shares (solved or not) are compared by Fisher's exact test over several cells at once: given how many of all trials of a
 cell were solved, every choice of the fresh ones is equally likely, and the fresh successes of all cells are added up.
@@ -43,7 +43,9 @@ class Shares:
         return sum(cell.fresh[1] for cell in self.cells)
 
     def p_value(self) -> float:
-        """Return the probability, if nothing has changed, of a sum of fresh successes no more likely than this one."""
+        """Return the probability, if nothing has changed, of all sums of fresh successes that are at most as likely as
+        the observed sum.
+        """
         return shares_p([(*cell.committed, *cell.fresh) for cell in self.cells])
 
     def power(self, shift: float, level: float) -> float:
@@ -78,7 +80,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class Values:
-    """One positive number for each committed and each fresh run; infinite if what is measured never happened."""
+    """One positive number for each committed and each fresh run; infinite if the measured event never happened."""
 
     what: str
     committed: tuple[float, ...]
@@ -90,7 +92,9 @@ class Values:
         return len(self.fresh)
 
     def p_value(self) -> float:
-        """Return the two-sided p-value of the rank-sum test; equal values are ranked so that the p-value is largest."""
+        """Return the two-sided p-value of the rank-sum test; equal values are put in the order that makes the p-value
+        largest.
+        """
         below, up_to = (
             sum(sum(compare(x, y) for x in self.committed) for y in self.fresh)
             for compare in (lambda x, y: x < y, lambda x, y: x <= y)
@@ -158,7 +162,7 @@ class Agreement:
         return all(comparison.p_value() > self.level_each for comparison in self.comparisons)
 
     def sentence(self) -> str:
-        """Return the verdict, what was compared, and what the test would have noticed."""
+        """Return the verdict, the numbers that were compared, and the differences that the test would have noticed."""
         said = f"{self.trials} fresh trials {'agree' if self.agrees else 'do not agree'} with the committed result"
         parts = []
         for c in self.comparisons:
@@ -184,7 +188,9 @@ def compared(committed: Observed, fresh: Observed) -> tuple[Comparison, ...]:
 
 
 def smallest(powers: Iterable[tuple[float, float]]) -> list[float]:
-    """Return the first step of the pairs (step, power) whose power is at least WANTED; empty if there is none."""
+    """Return a list with the first step of the pairs (step, power) whose power is at least WANTED; an empty list if
+    there is none.
+    """
     return [step for step, power in powers if power >= WANTED][:1]
 
 

@@ -1,4 +1,4 @@
-"""Methods that say which positions a model depends on, each by its usual definition, for a planted model.
+"""Methods that estimate which positions a model depends on, each by its usual definition, for planted models.
 
 Each takes a planted model and inputs (n, T), and returns scores (n, T), or (T,) for a score of the model as a whole.
 
@@ -82,7 +82,8 @@ def _along(module: "TorchModel", X: "Tensor", direction: "Tensor") -> Scores:
 def ablation(planted: Planted, bits: Bits, *, to: str) -> Scores:
     """Return for each position how much the output changes if the token there is changed.
 
-    The change moves one term of each head's two sums, so all T changes of an input cost little more than the input.
+    Changing one token changes one term in each of a head's two sums, so all T changes of an input take little more time
+    than the input itself.
 
     Args:
         to: "zero" for a zero token, "flip" for the other bit.

@@ -1,4 +1,5 @@
-"""The paper's error bars as data: how steep a success curve they imply, and how well a measured law explains them.
+"""Use the paper's error bars as data: estimate the steepness of the success curve that they imply, and test how well a
+measured law explains them.
 
 The paper's point at T is the mean, and its bar the standard deviation, over bootstrap resamples of one estimate: the
 first m of its grid at which 32 of 40 trials succeed. The bar is therefore large where the success curve is flat. A
@@ -83,7 +84,8 @@ class PointsAndBars:
     def of(points: Sequence[PrintedThreshold]) -> "PointsAndBars":
         """Compare simulated experiments with these points.
 
-        A mean of n resamples errs by deviation / sqrt n, their standard deviation by deviation / sqrt(2n).
+        With n resamples, the mean has the standard error deviation / sqrt n, and the standard deviation has deviation /
+        sqrt(2n).
         """
         mean, deviation = _experiments()
         resamples = 100  # that the paper seems to use
@@ -134,7 +136,7 @@ def _posterior(cells: Mapping[int, Sequence[Cell]]) -> tuple[Float[Array, " k"],
 
 
 def log_evidence(cells: Mapping[int, Sequence[Cell]], *, draws: int = 20_000, seed: int = 0) -> float:
-    """Return ln of the density of the paper's points and bars, averaged over the laws that the trials leave possible.
+    """Return ln of the density of the paper's points and bars, averaged over the posterior of laws given the trials.
 
     Importance sampling: laws are drawn from a normal distribution that is moved in steps from the trials' posterior to
     where the posterior times the likelihood is large.
@@ -177,7 +179,8 @@ class ImpliedSlope:
 
 
 def implied_slope(points: PointsAndBars | None = None) -> ImpliedSlope:
-    """Average over every smooth law, a candidate for "none of the interpretations that were examined".
+    """Return the slope and the evidence averaged over all smooth laws: the alternative that none of the interpretations
+    examined is right.
 
     ln m_80 is a quadratic function of ln T; its values at the least, the middle and the largest T are uniform over
     LOG_M80 and do not decrease with T. The logarithm of the slope is uniform over LOG_SLOPES. By default the points are

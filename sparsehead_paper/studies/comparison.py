@@ -32,7 +32,7 @@ from .stage import Stage, Workplace
 
 @dataclass
 class Race:
-    """State of one race: the evidence so far, the interpretations dropped and when, and the last comparison."""
+    """State of one race: the evidence so far, which interpretations were dropped and when, and the last comparison."""
 
     name: str
     numbers: tuple[Number, ...]

@@ -1,4 +1,4 @@
-"""Laws of all functions of two and three bits, and what predicts their order.
+"""Laws of all functions of two and three bits, and predictions of the order of their thresholds.
 
 There are 12 such functions up to permutations of positions and negation of bits and label. Bits are uniform
 (p = 1/2), so negation changes nothing. Predictions of the order are the constants of `per_ln_T` (samples per ln T that
@@ -81,7 +81,9 @@ class Order:
 
 
 def predictions(f: SparseFunction) -> dict[str, float]:
-    """Return what each prediction says about f, larger for harder functions; inf if such a learner always fails."""
+    """Return each prediction's number for f, which is larger for harder functions; inf if such a learner
+    always fails.
+    """
     constants = per_ln_T(f, p=0.5)
     return {
         "information": constants.information,

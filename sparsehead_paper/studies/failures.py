@@ -1,9 +1,9 @@
-"""Causes of failure: positions that a run has moved may correlate positively or negatively with the label.
+"""A cause of failure: the positions that a run has moved may correlate negatively with the label.
 
 A run that has fitted its training set has moved the vectors of some positions far more than those of others. In most
-runs the bits at nearly all moved positions correlate positively with the label on the training set, or nearly all
-negatively. For an AND, negative correlations arise only by chance. Our explanation: a head can raise its output on ones
-or on zeros, and a run that took the wrong sign can only fit noise.
+runs nearly all of the moved positions have the same sign of correlation between bit and label on the training set. For
+an AND, negative correlations arise only by chance. Our explanation: a head can raise its output on ones or on zeros,
+and a run that raises it on zeros can only fit noise.
 """
 
 from dataclasses import dataclass

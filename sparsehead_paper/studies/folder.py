@@ -17,7 +17,9 @@ RESULTS = Path("results")  # the committed results, in a checkout of the reposit
 
 
 def default_folder() -> Path:
-    """The folder of the user's last `reproduce` if it has results of its own, else the committed results."""
+    """Return the folder of the user's last `reproduce` if it contains results, else the folder of the committed
+    results.
+    """
     reproduction = Path("reproduction")
     return reproduction if reproduction.is_dir() and not (reproduction / "fresh").is_dir() else RESULTS
 

@@ -1,6 +1,6 @@
 """Single runs of preset "gated" beside those of "best", on the same data: other functions, and noise.
 
-The rule of "gated" was chosen at T = 100 and 1000 with seeds below 3,000,096; these runs have other seeds.
+The settings of "gated" were chosen on runs at T = 100 and 1000 with seeds below 3,000,096; these runs have other seeds.
 
     sparsehead reproduce --only gated --db /elsewhere/gated.db --out /elsewhere/gated
 """

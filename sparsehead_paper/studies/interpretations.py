@@ -1,10 +1,11 @@
 """Compare interpretations of the paper's text by the evidence for each: the probability of the paper's numbers.
 
-The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. An interpretation settles what that
-leaves open: how the decay is applied and to which parameters, whether gradients are clipped, how linear maps are
-initialised, whether there is dropout. Trials under an interpretation give a probability for each of the paper's numbers
-(`NUMBERS`; see `evidence`). The numbers come from three experiments of the paper, which may have been run with
-different settings, so there are three comparisons: "law" (thresholds and training curves), "attention" and "parity".
+The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. An interpretation specifies the
+settings that this leaves open: how the decay is applied and to which parameters, whether gradients are clipped, how
+linear maps are initialised, whether there is dropout. Trials under an interpretation give a probability for each of the
+paper's numbers (`NUMBERS`; see `evidence`). The numbers come from three experiments of the paper, which may have been
+run with different settings, so there are three comparisons: "law" (thresholds and training curves), "attention" and
+"parity".
 
 Results files and charts call an interpretation a reading of the text, and a comparison a race.   Paper: readings
 """
@@ -77,7 +78,9 @@ class PaperNumber:
 
 @dataclass(frozen=True)
 class NumberEvidence:
-    """Evidence from one interpretation's trials: ln P(a number of the paper | the trials), and our value in words."""
+    """Evidence from the trials of one interpretation: ln P(a number of the paper | the trials), and our value of this
+    number in words.
+    """
 
     name: str
     trials: int
@@ -87,8 +90,9 @@ class NumberEvidence:
 
 @dataclass(frozen=True)
 class Standing:
-    """An interpretation in one race. `behind`: by how many nats its evidence was below the best when last compared;
-    `left`: the number after which it was dropped, "" if it was not."""
+    """An interpretation in one race. `behind`: by how many nats its evidence was below the best one's at the last
+    comparison. `left`: the paper's number after which the interpretation was dropped; "" if it was not dropped.
+    """
 
     behind: float | None
     left: str = ""

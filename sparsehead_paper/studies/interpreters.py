@@ -45,8 +45,8 @@ class Share:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Share":
-        """Return the mean with Wilson's interval. That is made for zeros and ones, which vary most of all numbers from
-        0 to 1 with this mean, so here it is conservative.
+        """Return the mean with Wilson's interval. The interval is conservative: it assumes zeros and ones, which have
+        the largest variance of all numbers from 0 to 1 with this mean.
 
         >>> Share.of([1.0, 0.5]) == Share.of([0.75, 0.75])
         True
@@ -100,7 +100,8 @@ class InterpretersRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class Interpreters(Stage):
-    """The stage that plants functions and asks every method; it trains nothing and keeps nothing in the store.
+    """The stage that plants functions and applies every method to them. It trains nothing and stores nothing in the
+    store.
 
     Args:
         Ts: context lengths.
@@ -127,7 +128,7 @@ class Interpreters(Stage):
         return self.plants * (0.1 + 0.006 * sum(self.Ts) / len(self.Ts))
 
     def run(self, place: Workplace) -> list[str]:
-        """Ask every method about every planted model; write interpreters.json and a table of its cells as CSV."""
+        """Apply every method to every planted model; write interpreters.json and a table of its cells as CSV."""
         if place.add:
             raise self.not_addable()
         if place.stored:

@@ -29,7 +29,7 @@ class SuccessRecord(ResultsRecord):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LabelledLaw(LawResult):
-    """One of several laws, with its label and the setting changed for it; older files have no cells."""
+    """One of several laws, with its label and its changed setting; older files have no cells."""
 
     in_file: ClassVar = (
         "label", "group", "settings", "thresholds", "fits", "floor", "complete", "note", "cells",

@@ -110,7 +110,8 @@ def _written(T: int) -> float:
 
 
 def collect_bound(store: Store, experiment: Experiment) -> BoundAlongRecord:
-    """Collect the capacity bound of one learned head at every recorded step, with its accuracy, at the last T but one.
+    """Collect the capacity bound of one learned head, and its accuracy, at every recorded step; T is the second largest
+    of the experiment.
 
     `bound` is C = eps^2 ln N of the class of heads with the norms at that step, in samples at eps = 1.
     Paper: bound-along-training

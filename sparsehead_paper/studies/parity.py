@@ -197,9 +197,9 @@ def learned_step(
     """Return the first step with loss below `level` from which the smoothed loss stays below it to the end of the run.
 
     None if there is no such step. The smoothed loss at a recorded step is the median of the losses recorded at this
-    step and in the next `window` steps (fewer at the end). So short dips and spikes change nothing, and a loss that
-    falls and rises again counts from its last fall. The last recorded loss must be below the level. `steps` must
-    ascend; a thinned curve is judged by its remaining points.
+    step and in the next `window` steps (fewer at the end). So short dips and spikes do not matter, and if the loss
+    falls, rises and falls again, the last fall counts. The last recorded loss must be below the level. `steps` must
+    ascend. Of a thinned curve only the remaining points are used.
 
     >>> learned_step(range(8), [1, 0, 1, 1, 1, 0, 0, 0], 0.5, window=2)
     5

@@ -33,8 +33,8 @@ def plan(scale: str, seed: int = FRESH_SEED) -> list[Stage]:
     """Return the stages of a scale in execution order.
 
     "quick" and "default" run fresh trials of committed results, with seeds made from `seed`. "full" measures everything
-    anew, the most informative per unit of time first, the studies of settings last; if two of its stages have the same
-    name, the later one has more trials and replaces the results file of the earlier one.
+    anew. Stages with the most information per unit of time come first, studies of settings last. If two stages have the
+    same name, the later one has more trials and replaces the results file of the earlier one.
     """
     return list(_everything() if check_scale(scale) == "full" else stages(spots(scale, seed)))
 

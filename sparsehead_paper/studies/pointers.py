@@ -1,4 +1,5 @@
-"""Tokens with pointers: what heads fewer than pointers miss, and samples that three learners need, over N and q.
+"""Tokens with pointers: the error of models with fewer heads than pointers, and the samples that three learners need,
+against N and q.
 
     sparsehead reproduce --only pointers --out /elsewhere/pointers
 
@@ -6,9 +7,9 @@
     laws           the mean of the tokens pointed to (d = 1) from m samples: over N at q = 1, and for heads over q at
                    N = 16
 
-Errors are relative to the target's variance. A cell is learned if the median over its seeds is below a quarter. Each
-cell is trained with fresh samples at every step too (m = 0): if that is learned, the steps suffice, and what fails at
-small m fails for want of samples.   Paper: token-regression-heads, token-laws
+Errors are relative to the target's variance. A cell is learned if the median error over its seeds is below a quarter.
+Each cell is also trained with fresh samples at every step (m = 0). If that is learned, the number of steps suffices,
+and a failure at small m is due to the number of samples.   Paper: token-regression-heads, token-laws
 """
 
 import time
@@ -49,7 +50,9 @@ GRIDS: dict[str, dict[tuple[int, int], tuple[int, int]]] = {
 
 @dataclass(frozen=True)
 class PointerRun:
-    """One training run; m = 0 means fresh samples at every step. `error`: the least seen, relative to the variance."""
+    """One training run; m = 0 means fresh samples at every step. `error`: the smallest error measured, relative to the
+    target's variance.
+    """
 
     learner: str
     N: int

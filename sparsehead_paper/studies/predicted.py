@@ -1,13 +1,13 @@
 """Laws of conjunctions: simulated for theoretical learners (without a free parameter), measured for presets.
 
-A theoretical learner gives one answer from independent samples. Trials of a preset have, as elsewhere, five runs, and
-ambiguous training sets are drawn again. `best` is also measured with one run and no redrawing, as for the theoretical
-learners; for the paper's task the two differences are measured separately, and with `gated`. The theoretical laws
-depend on p and s in different ways, so the one that a preset follows tells what gradient descent uses: positives
-alone (COMP), covariances, or both.
+A theoretical learner gives one answer from independent samples. Trials of a preset have five runs, and ambiguous
+training sets are redrawn, as in other studies. `best` is also measured with one run and no redrawing, which is the
+protocol of the theoretical learners; for the paper's task the two differences are measured separately, and with
+`gated`. The theoretical laws depend on p and s in different ways. The law that a preset follows therefore indicates
+which information gradient descent uses: positive examples alone (COMP), covariances, or both.
 
-The settings form a star: s = 3 at four p, and other s at balanced labels. Measured laws end at T = 1000, where a
-failure takes seconds; those of `best` and `gated` for the paper's task go on to 10^4. Simulated laws go to 10^4.
+The settings are s = 3 at four values of p, and other s with balanced labels. Measured laws end at T = 1000, where a
+failed trial takes seconds; those of `best` and `gated` for the paper's task extend to 10^4. Simulated laws go to 10^4.
 
     sparsehead reproduce --only predicted --db /elsewhere/predicted.db --out /elsewhere/predicted
 
@@ -110,7 +110,9 @@ class Ratio:
 
 
 def ratios(record: LawsRecord) -> list[Ratio]:
-    """Return every pair of a measured and a predicted threshold at the same p, s and T, both known from two sides."""
+    """Return every pair of a measured and a predicted threshold at the same p, s and T whose intervals both have two
+    ends.
+    """
     laws = {tuple(law.label.partition(": ")[::2]): law for law in record.laws}
     rows = []
     for (name, group), law in laws.items():
@@ -131,8 +133,8 @@ def ratios(record: LawsRecord) -> list[Ratio]:
 class Nearness:
     """How near a preset's thresholds are to those of a theoretical learner: root mean square of ln(ratio).
 
-    low, high: 95 % interval of this distance minus that of the nearest learner, by a bootstrap over settings; for the
-    nearest one, minus that of the second nearest.
+    low, high: 95 % interval, by a bootstrap over settings, of the difference between this distance and that of the
+    nearest learner; for the nearest learner itself, the difference from the second nearest.
     """
 
     learner: str

@@ -1,4 +1,6 @@
-"""What `verify` says of learned models, measured by benchmarks/proof.py; each row names a run that can be repeated."""
+"""Results of `verify` on learned models, measured by benchmarks/proof.py; each row specifies a run that can be
+repeated.
+"""
 
 from dataclasses import dataclass
 
@@ -10,10 +12,10 @@ BARS = {"best": 1e-9, "fast": 1e-6}  # the share of wrong inputs that a preset's
 
 @dataclass(frozen=True)
 class ProofRow:
-    """One learned model, `learn(family, T=T, s=3, m=200, seed=seed, preset=preset)`, and what `verify` says of it.
+    """One learned model, `learn(family, T=T, s=3, m=200, seed=seed, preset=preset)`, and the result of `verify` on it.
 
-    `share` is proved, `sampled_wrong` counts wrong inputs among `sampled` random ones; None where not asked for.
-    `seconds` is processor time of `verify`.
+    `share` is a proved bound on the share of wrong inputs, `sampled_wrong` the number of wrong inputs among `sampled`
+    random ones; None if not measured. `seconds` is processor time of `verify`.
     """
 
     preset: str
@@ -50,7 +52,7 @@ class ProofRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class SoundnessRecord(ResultsRecord):
-    """soundness.json: what `decide` and `proved_share` said of models whose 2^T outputs were all computed."""
+    """soundness.json: results of `decide` and `proved_share` on models whose 2^T outputs were all computed."""
 
     command: str
     models: int
@@ -60,9 +62,10 @@ class SoundnessRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class ProofCount:
-    """How many models of a preset and length (None: all lengths) reach the bar: are decided, or proved below it.
+    """The numbers of models of one preset and one T (None: all T), and of those that reach the preset's bar: models
+    that are decided, or whose proved share of wrong inputs is below the bar.
 
-    `provable` leaves out the models that are truly wrong on more than the bar. Intervals are 95 %.
+    `provable` leaves out the models that are in truth wrong on a larger share than the bar. Intervals are 95 %.
     """
 
     preset: str

@@ -1,4 +1,4 @@
-"""Other readings of "best of five restarts": does any of them make the success curve flatter?
+"""Other interpretations of "best of five restarts", to find out whether one of them makes the success curve flatter.
 
 The paper's bars imply a flatter curve than preset "paper" has (`bars`). Its text fixes what a trial is, but other ways
 to run one are easily written by mistake. Here every dataset is trained from all five initialisations to the end, so
@@ -6,7 +6,7 @@ that several protocols can be compared on the same runs:
 
     five runs       a trial succeeds if any of its runs passes at any check (the text; the library's protocol)
     one run         only the first initialisation counts
-    lowest loss     of the five runs the one with the lowest training loss at the end is validated, at all checks
+    lowest loss     only the run with the lowest final training loss counts, at all of its checks
     last check      any of the five runs, but only the last check counts
     same start      five runs; every dataset has the same five initialisations and dropout masks
 
@@ -73,7 +73,9 @@ class ProtocolsRecord(ResultsRecord):
 
 
 def protocols(T: int = 300, trials: int = 32, preset: str = "paper") -> Experiment:
-    """Return the experiment; the first dataset of every m comes before the second of any."""
+    """Return the experiment. Its trials are ordered so that every m has its first dataset before any m has
+    its second.
+    """
     specs = [spec for i in range(trials) for m in SIZES for spec in _specs(T, m, i, preset)]
     runner = "sparsehead_paper.studies.protocols:run_all_restarts"
     title = f"Protocols of a trial, T = {T}"

@@ -86,7 +86,7 @@ class ReadTrialsRecord(ResultsRecord):
 @dataclass(frozen=True)
 class AppearanceRun:
     """One run of `steps` steps. `influence`, `attention`: the step from which the support leads in it; `accuracy`: the
-    step from which validation accuracy is at least 3/4; None if this is not so at the end."""
+    step from which validation accuracy is at least 3/4; None if the condition does not hold at the end."""
 
     task: str
     T: int

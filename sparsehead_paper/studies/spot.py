@@ -72,7 +72,7 @@ class Spot:
 
     Args:
         kinds: types of the committed and of the fresh record.
-        observe: record -> the numbers to compare; of the committed record only those that the fresh one also has.
+        observe: record -> the numbers to compare; from the committed record only those that the fresh record also has.
     """
 
     experiment: Experiment
@@ -98,7 +98,9 @@ def spots(scale: str, seed: int = FRESH_SEED) -> list[Spot]:
         found.append(Spot(plan, (LawResult, SuccessRecord), observe_cells))
 
     def again(plan: Experiment, kind: type, observe: Callable[[Any], Observed], *trials: Any) -> None:
-        """Add a spot. `trials`: pairs (wanted, numbers); run numbers[at] trials of each setting with wanted(spec)."""
+        """Add a spot. `trials` are pairs (wanted, numbers): for each setting with wanted(spec), run as many trials as
+        `numbers` says for the scale.
+        """
         numbers = [(wanted, pair[at]) for wanted, pair in trials]
         specs = tuple(_reseeded(plan.specs, numbers, seed))
         found.append(Spot(replace(plan, specs=specs), (kind, kind), observe))
@@ -124,7 +126,7 @@ def _in_read_cell(spec: TrainSpec) -> bool:
 def _reseeded(
     specs: Iterable[TrainSpec], numbers: Sequence[tuple[Callable[[TrainSpec], bool], int]], seed: int
 ) -> Iterable[TrainSpec]:
-    """Yield specs with fresh seeds: of those that differ only in the seed, as many as `numbers` says."""
+    """Yield specs with fresh seeds: `numbers` of them for each group of specs that differ only in the seed."""
     seen: dict[str, int] = {}
     for spec in specs:
         key = spec_id(replace(spec, seed=0))
@@ -134,9 +136,7 @@ def _reseeded(
 
 
 def stages(found: Sequence[Spot]) -> list[Experiment]:
-    """Return the trials of all spots as a few experiments: those that need the same runner are one, so that all worker
-    processes stay busy.
-    """
+    """Return the trials of all spots as one experiment for each runner, so that all worker processes stay busy."""
     groups: dict[str, list[Spot]] = {}
     for spot in found:
         groups.setdefault(f"{spot.experiment.runner} {spot.experiment.options}", []).append(spot)

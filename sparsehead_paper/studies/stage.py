@@ -170,7 +170,7 @@ def conjunctions(
 
 
 def full_length(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with which `least_lean` ends no run, whatever the preset: committed results have such runs."""
+    """Return the settings, with `least_lean` set so that it ends no run of any preset, as in the committed results."""
     return {"least_lean": 0.0, **settings}
 
 

@@ -1,7 +1,8 @@
-"""Success at three m around the threshold, T = 700, under presets "paper" and "literal": how steep are their curves?
+"""The steepness of the success curves of presets "paper" and "literal": success at three m around the threshold, T =
+700.
 
-The paper's error bars imply a logistic slope (`bars`), and the two presets differ most in theirs. Laws spread their
-trials over 18 T; here 40 trials, as many as the paper has, lie at each of three m.
+The paper's error bars imply a logistic slope (`bars`), and these two presets differ most in their slopes. Laws spread
+their trials over 18 values of T; here there are 40 trials, as many as in the paper, at each of three m.
 
     sparsehead reproduce --only steepness --db /elsewhere/steepness.db --out /elsewhere/steepness
 """
@@ -29,7 +30,9 @@ class SteepnessRecord(ResultsRecord):
 
 
 def steepness(T: int = 700, trials: int = 40) -> Experiment:
-    """Return the experiment; the first trial of every cell comes before the second of any."""
+    """Return the experiment. Its trials are ordered so that every cell has its first trial before any cell has its
+    second.
+    """
     specs = tuple(spec for i in range(trials) for _, _, spec in _trial(T, i))
     return Experiment("steepness", f"Success at three m, T = {T}", specs, {"steepness": collect_cells})
 

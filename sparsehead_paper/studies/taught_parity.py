@@ -2,12 +2,13 @@
 
 The model and its exact gradient are in `theory.taught_parity`. Four things are measured for d bits and parity of k:
 
-one step             true intermediate values are seen (teacher forcing). The scores after one step from zero, at
-                     several n: do the two children lead at every node, and does the model, which then sees only its own
-                     values, solve fresh inputs?
+one step             the gradient uses the true intermediate values (teacher forcing). Measured on the scores after one
+                     step from zero, at several n: whether the two children have the largest scores at every node, and
+                     whether the model solves fresh inputs, on which it uses only its own values
 rounded              the same step, with scores rounded to integers in units of pi^2/N^2 times the rate
-log_2 k steps        no true value is seen: the model runs by itself, a node whose sign differs from its label on some
-                     sample is left out of the attention, and scores are rounded. (This form of the filter is ours.)
+log_2 k steps        no true intermediate value is used: the model computes all nodes itself, a node whose sign differs
+                     from its label on some sample is left out of the attention, and scores are rounded (this form of
+                     the filter is ours)
 direct               only the parity is a label, and Adam trains all scores through the model's own values
 
     sparsehead reproduce --only taught-parity --out /elsewhere/taught
@@ -38,10 +39,11 @@ Scores = list[Float[Array, " N"]]
 
 @dataclass(frozen=True)
 class GapCell:
-    """The gradient at zero scores in units of pi^2/N^2, over all nodes of one tree.
+    """The gradient at zero scores, in units of pi^2/N^2, over all nodes of one tree.
 
     Args:
-        child, other: the least -gradient at a child and the largest |gradient| at another token, exactly.
+        child, other: the least value of -gradient at a child, and the largest |gradient| at another token, of the exact
+            gradient.
         sampled_child, sampled_other: the same for gradients from n samples.
     """
 
@@ -110,7 +112,9 @@ class TaughtParityRecord(ResultsRecord):
 
 
 def score_at_children(d: int, k: int) -> float:
-    """Return L = 2 ln N, the score of a child in the construction, N = d + k - 2: attention off them is below 1/N."""
+    """Return L = 2 ln N, the score of a child in the construction, with N = d + k - 2; the attention on other tokens is
+    then below 1/N.
+    """
     return 2 * math.log(d + k - 2)
 
 
@@ -180,7 +184,8 @@ def accuracy(scores: Scores, d: int, rng: np.random.Generator) -> float:
 
 
 def one_step(d: int, k: int, sizes: tuple[int, ...], rng: np.random.Generator) -> Iterator[Scores]:
-    """Yield the directions from the first n samples of one stream, for each n of `sizes`, with true values seen.
+    """Yield, for each n of `sizes`, the directions from the first n samples of one stream, with the true intermediate
+    values.
 
     Paper: taught-one-step
     """
@@ -194,7 +199,8 @@ def one_step(d: int, k: int, sizes: tuple[int, ...], rng: np.random.Generator) -
 
 
 def own_steps(d: int, k: int, n: int, rng: np.random.Generator) -> Scores:
-    """Return rounded scores, in units of L, after log_2 k steps in which the model sees only its own values.
+    """Return rounded scores, in units of L, after log_2 k steps in which the model uses only its own values of the
+    nodes.
 
     Paper: taught-own-steps
     """
@@ -236,7 +242,7 @@ def trained_directly(d: int, k: int, n: int, steps: int, rng: np.random.Generato
 
 @dataclass(frozen=True)
 class TaughtParity(Stage):
-    """The stage that measures all four; it keeps nothing in the store.
+    """The stage that makes all four measurements; it stores nothing in the store.
 
     Args:
         sizes: samples per bit, so that n = size d. repeats: trials of one step; own_repeats, of log_2 k steps.

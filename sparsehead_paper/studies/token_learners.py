@@ -1,7 +1,7 @@
 """Learners of pointer tasks in torch, many runs side by side; each run has its own data, codes and weights.
 
-The weights of all runs are stacked along a first axis. Runs share nothing but the number of steps: losses add up, and
-Adam works on each weight separately.
+The weights of all runs are stacked along a first axis. Runs influence each other in nothing: their losses are added,
+and Adam updates each weight separately.
 
     heads          scores c^T A u_i from the pointer's code c and the positions' codes u_i; values z_i V of width 8;
                    linear output
@@ -34,8 +34,8 @@ class Problem:
     Args:
         learner: one of the names above.
         N, q, d: tokens, pointers, entries of each token; all entries are independent standard normal numbers.
-        ordered: the target is the list of the q tokens, else their sum over sqrt(q d): the variances of its entries
-            add up to q d or to 1, and errors are shares of that.
+        ordered: whether the target is the list of the q tokens, rather than their sum divided by sqrt(q d). The
+            variances of its entries add up to q d, or to 1, and errors are relative to this sum.
         heads: of the learner "heads".
         steps, batch, rate, width: steps of AdamW, samples in each, its rate (a cosine to 0), hidden units.
     """
@@ -143,7 +143,9 @@ def _errors(problem: Problem, weights: Weights, batch: Sequence[Tensor], codes: 
 
 
 def _initial(problem: Problem, runs: Sequence[tuple[int, int]]) -> Weights:
-    """Draw the initial weights of every run from its own stream; each matrix by its number of rows, vectors at 0."""
+    """Draw the initial weights of every run from its own stream: the scale of a matrix depends on its number of rows,
+    and vectors are 0.
+    """
     c, out = problem.sizes
     N, d, p, h, width = problem.N, problem.d, problem.p, problem.heads, problem.width
     values = 8  # width of a head's values; those of tokens with d entries have rank d

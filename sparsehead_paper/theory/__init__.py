@@ -9,7 +9,7 @@ function_classes      covering numbers of a class of functions on a sample
 relations, shattering VC and fat-shattering dimension against covering numbers
 elimination           how many functions of a class agree with a random sample: exact counts on simulated samples
 difficulty            degrees of difficulty of a function for learners of small steps: globality, leap
-pointers              tokens with pointers: what is to be computed, heads written for it, what no head can do
-flipped               bits that are flipped before they are seen, of shifted mean, or correlated
+pointers              tokens with pointers: the tasks, heads written for them, limits for every head
+flipped               bits that are flipped before the learner sees them, have a shifted mean, or are correlated
 printed               formulas exactly as the paper, the notes or textbooks print them
 """

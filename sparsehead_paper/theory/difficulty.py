@@ -37,7 +37,7 @@ def _sets(f: SparseFunction, p: float) -> list[int]:
 
 
 def globality(f: SparseFunction, *, p: float = 0.5) -> int:
-    """Return the least number of positions whose bits together carry information on the label; 0 for constants.
+    """Return the least number of positions whose bits together are not independent of the label; 0 for constants.
 
     Source: Abbe et al., arXiv 2406.06467, for a fixed function of s bits.   Paper: difficulty-order
 

@@ -32,9 +32,9 @@ def consistent_counts(
     added one at a time, so one pass gives N for every T of `Ts` on the same data: in every trial N grows with T.
 
     Counts are exact below CAP; a trial that reaches CAP stops, and its N is at least the number returned. If there are
-    more than `column_limit(s)` candidate columns, wrong explanations are counted among the first of them only, and the
-    count is scaled up for the omitted columns (N is then far above 1 and grows at least as fast). This is rare: at the
-    threshold there are about 30 candidate columns.
+    more than `column_limit(s)` candidate columns, wrong explanations are counted only among the first
+    `column_limit(s)`, and the count is scaled up for the omitted columns (N is then far above 1, and grows with the
+    columns at least as fast as the scaling). This is rare: at the threshold there are about 30 candidate columns.
     """
     check_class(s=s, T=min(Ts), m=m, p=p)
     if list(Ts) != sorted(Ts):

@@ -1,7 +1,9 @@
-"""Bits that are flipped before the learner sees them, bits of shifted mean, and correlated bits: what survives.
+"""Bits that are flipped before the learner sees them, bits of shifted mean, and correlated bits: what can still be
+learned.
 
-x are the s true relevant bits, y = f(x) the label, z the bits that the learner sees: each differs from its x with
-probability eta. Everything is computed by enumeration of the 2^s patterns; p is one probability of a one for all bits.
+x are the s true relevant bits, y = f(x) the label, z the bits that the learner sees, each of which differs from the
+true bit with probability eta. All functions enumerate the 2^s patterns; p is the probability of a one, the same for all
+bits.
 """
 
 import math
@@ -53,8 +55,9 @@ def clean_accuracy(f: SparseFunction, *, p: float, eta: float) -> float:
 def and_survives_below(s: int, p: float) -> float:
     """Return the eta below which a conjunction of s bits survives, for p <= 1/2.
 
-    The best guess fails first at the pattern of ones: (p/(p + (1-p) r))^s = 1/2 at the odds r = eta/(1 - eta). A bit
-    seen as 0 is 0 with probability above 1/2, so no other pattern fails. (For larger p others may.)
+    As eta grows, the best guess fails first at the pattern of ones: (p/(p + (1-p) r))^s = 1/2 at the odds r = eta/(1 -
+    eta). For p <= 1/2 a bit seen as 0 is truly 0 with probability above 1/2, so no other pattern fails. (For larger p
+    others may fail.)
 
     Raises:
         DomainError: p is not in (0, 1/2].
@@ -73,7 +76,8 @@ def and_survives_below(s: int, p: float) -> float:
 
 
 def as_label_noise(s: int, eta: float) -> float:
-    """Return (1 - (1 - 2 eta)^s)/2, the rate of wrong labels that feature noise is for a parity of s unbiased bits.
+    """Return (1 - (1 - 2 eta)^s)/2, the rate of wrong labels to which feature noise is equivalent for a parity of s
+    unbiased bits.
 
     Paper: feature-noise-parity
     """
@@ -81,14 +85,17 @@ def as_label_noise(s: int, eta: float) -> float:
 
 
 def information(f: SparseFunction, *, p: float, eta: float) -> float:
-    """Return the nats I(z; y) that the relevant bits as seen tell about the label.   Paper: feature-noise-floor"""
+    """Return I(z; y), the information in nats that the relevant bits as seen by the learner give about the label.
+    Paper: feature-noise-floor
+    """
     guess = posterior(f, p=p, eta=eta)
     seen = chances(f.s, p) @ flips(f.s, eta)
     return _entropy(float(seen @ guess)) - float(seen @ [_entropy(g) for g in guess])
 
 
 def least_samples(f: SparseFunction, *, p: float, eta: float, n_functions: int, success: float) -> float:
-    """Return (success ln K - ln 2)/I(z; y), K = n_functions equally likely functions that differ from f in positions.
+    """Return (success ln K - ln 2)/I(z; y), a lower bound on samples if K = n_functions functions, f at K different
+    sets of positions, are equally likely.
 
     With fewer samples no learner names the right one with probability `success`.   Paper: feature-noise-floor
     """
@@ -109,9 +116,10 @@ def parity_covariance(s: int, p: float) -> float:
 
 
 def chain_moment(positions: Iterable[int], c: float) -> float:
-    """Return E of the product of the signs at these positions of a stationary symmetric chain of correlation c.
+    """Return the mean product of the signs at these positions of a stationary symmetric chain of correlation c.
 
-    c to the power of the gaps within consecutive pairs of the sorted positions; 0 for an odd number of positions.
+    Let g be the sum of the gaps within the first two positions in ascending order, the next two, and so on. The mean is
+    c^g, or 0 for an odd number of positions.
 
     Paper: shifted-moments
     """

@@ -1,7 +1,7 @@
 """Bounds on ln N_inf of linear classes on N points, with constants and proofs; `capacity.forms` uses these formulas.
 
-Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns
-the logarithm of a number of cover elements; `perceptron.py` computes the elements. N is the number of DISTINCT
+Norms and radii enter the formulas only through r = (bound on the weights)(bound on the points)/eps. Each function
+returns the logarithm of a number of cover elements; `perceptron.py` computes the elements. N is the number of DISTINCT
 points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however many samples there are.
 """
 
@@ -43,7 +43,8 @@ def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
 
     Proof: `perceptron.VectorCover` makes fewer than r^2 updates, each named by a point and a sign, and there
     are at most (2N + 1)^k sequences of at most k names.   Paper: vector-cover
-    Differs: 36 times smaller than Zhang's theorem, which the paper uses, and without the log(1/eps) of that theorem.
+    Differs: the bound is 36 times smaller than that of Zhang's theorem, which the paper uses, and has no factor
+    log(1/eps).
     """
     log_r = ratio(a, b, eps)
     return _updates(log_r) * log1p_exp(math.log(2) + ln(check_count("N", N)))
@@ -90,7 +91,9 @@ def log_cover_matrix(
         K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
 
     With spectral=True the bound holds also if the class bounds the spectral norm; with spectral=False 2 N d_1 becomes
-    2 N. alpha=None uses the best alpha of a grid. Proof: `perceptron.MatrixCover`.   Paper: linear-cover
+    2 N. alpha=None takes the alpha with the least bound of a grid. Proof: `perceptron.MatrixCover`.
+
+    Paper: linear-cover
     Differs: the lemma of the paper has an unstated constant and log(d_1 N).
     """
     log_r = ratio(B, b, eps)
@@ -109,7 +112,7 @@ def log_cover_matrix(
 
 
 def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
-    """Return the simpler bound (Bb/eps)^2 Lambda(d_1, N): put C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
+    """Return the simpler bound (Bb/eps)^2 Lambda(d_1, N); it uses C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
 
     Paper: linear-cover
     """
@@ -141,7 +144,7 @@ def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
 
     where n_entries is the number of entries of W. Proof: W is the expectation of a random matrix that is 0 or has one
     nonzero entry, +-B. The mean of k draws has expected squared Frobenius error (B^2 - ||W||_F^2)/k, so some mean of k
-    draws is within eps/b of W; if ||W||_F <= eps/b, the zero matrix is. Means lie in the class. Neither the number of
-    points nor T enters.   Paper: trauger-tewari
+    draws is within eps/b of W; if ||W||_F <= eps/b, so is the zero matrix. Means lie in the class. The bound depends
+    neither on the number of points nor on T.   Paper: trauger-tewari
     """
     return _updates(ratio(B, b, eps)) * log1p_exp(math.log(2) + ln(check_count("n_entries", n_entries)))

@@ -51,7 +51,7 @@ def head_error_bound(
     phi_in, not phi_in^, must satisfy the bound B_in: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
 
     Paper: head-lipschitz
-    Differs: constant 1 for softmax, not 2; attained by X = (1, -1), W_V = 1, scores -+score_error/2.
+    Differs: the constant of softmax is 1, not 2. Equality for X = (1, -1), W_V = 1, scores -+score_error/2.
     """
     moved = check_norm("B_in", B_in) * check_norm("B_X", B_X) * softmax_l1_bound(score_error)
     return check_norm("L_out", L_out) * (moved + check_norm("in_error", in_error))
@@ -60,8 +60,9 @@ def head_error_bound(
 def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
     """Return ||V||(1 + 2 R^2 ||QK||), a Lipschitz constant of self-attention in max_t ||x_t - x^_t|| if ||x_t|| <= R.
 
-    Norms are spectral. A score z^T W x changes by at most 2 R ||W|| per unit; `head_error_bound` gives the rest. The
-    constant 2 is needed: `claims.lipschitz` has inputs whose distance grows by 2 R^2 ||QK|| ||V|| as ||QK|| grows.
+    Norms are spectral. A score z^T W x changes by at most 2 R ||W|| if tokens change by at most 1; the other steps are
+    those of `head_error_bound`. The constant 2 cannot be lowered: `claims.lipschitz` has inputs whose distance grows by
+    a factor that approaches 2 R^2 ||QK|| ||V|| for large ||QK||.
 
     Paper: multi-layer-capacity, layer-lipschitz
     Differs: the paper has 1 + 4 R^2 ||QK||, with the constant 2 of softmax.

@@ -37,9 +37,9 @@ class VectorCover:
     """The cover at eps of the maps x -> <w, x> with ||w|| <= a, on points X of length at most b.
 
     `element` starts at v = 0 and repeats v <- Proj( v + (eps/b^2) sigma x_i ), where i is the first point with an error
-    <w - v, x_i> above eps, and sigma = +-1 its sign. Each update lowers ||w - v||^2, at first at most a^2, by more than
-    eps^2/b^2, so there are fewer than (ab/eps)^2. Proj projects onto the ball of radius a; proper=False omits it: v may
-    then leave the class, and only the multiset of updates matters.
+    <w - v, x_i> above eps, and sigma = +-1 its sign. ||w - v||^2 is at most a^2 at first, and each update lowers it by
+    more than eps^2/b^2, so there are fewer than (ab/eps)^2 updates. Proj projects onto the ball of radius a;
+    proper=False omits it: v may then leave the class, and only the multiset of updates matters.
 
     Paper: vector-cover
     """

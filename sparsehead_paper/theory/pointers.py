@@ -1,10 +1,11 @@
-"""Tokens with pointers: q-sparse averaging and q-sparse token regression, by definition; and heads written for them.
+"""Tokens with pointers: the definitions of q-sparse averaging and q-sparse token regression, and heads written for
+them.
 
 A context has N tokens; token i has a vector z_i of d entries. A pointer set or list y names q of the N positions.
 
     averaging    (Sanford, Hsu and Telgarsky, arXiv 2306.02896)  z, y -> the mean of z_i over i in y
     regression   (arXiv 2503.11272)  z, y -> g(z_{y_1}, .., z_{y_q}) for a known g; `reported`, the list of the q
-                 vectors themselves, is the hardest such task, for every g is a function of it
+                 vectors themselves, is the hardest such task, since every g can be computed from it
 
 For q = 1 both are single-location regression. The head that looks up y has one query, made from y alone, and the N
 tokens as its context. Its keys are codes of positions, so that a request w gives position i the score beta <w, u_i>,
@@ -152,7 +153,8 @@ def least_bits(N: int, q: int) -> float:
 
 
 def share_missed(H: int, v: int, *, q: int, d: int) -> float:
-    """Return 1 - H v/(q d), not below 0: the share of variance that H heads with values of width v miss.
+    """Return max(0, 1 - H v/(q d)), a lower bound on the share of the target's variance that H heads with values of
+    width v miss.
 
     For independent standard normal entries of z and scores made from positions and pointers alone (theory 12.3).
 

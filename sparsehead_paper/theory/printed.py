@@ -1,4 +1,4 @@
-"""Formulas as the paper, the notes and textbooks print them, with constants; `bound` uses none of them."""
+"""Formulas with the constants that the paper, the notes and textbooks print; `bound` does not use them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -56,8 +56,8 @@ def printed_corollary(
 
         (L B_X)^2 ( V21^{2/3} + (QK21 V)^{2/3} )^3 / eps^2  log(mT).
 
-    It is correct for B_X = 1 only: multiplying X by c, W_QK by 1/c^2 and W_V by 1/c changes no function of the class,
-    but changes this number.   Paper: single-layer-capacity
+    It is correct only for B_X = 1: multiplying X by c, W_QK by 1/c^2 and W_V by 1/c leaves the functions of the class
+    unchanged but changes this number.   Paper: single-layer-capacity
     """
     third = 2 / 3
     inner = check_norm("V21", V21) ** third + (check_norm("QK21", QK21) * check_norm("V", V)) ** third

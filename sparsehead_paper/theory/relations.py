@@ -41,8 +41,8 @@ def log_cover_fat(*, m: int, d: int, eps: float) -> float:
     roundings doubles the number of shattered (set, levels) pairs, and y bounds the number of these pairs.
 
     Paper: fat-cover
-    Differs: the notes print d log(2em/(de)) instead of d log2(2em/(d eps)), and need m >= d; this form holds for
-    all m, d.
+    Differs: the notes print d log(2em/(de)) in place of d log2(2em/(d eps)), and require m >= d; this form holds for
+    all m and d.
     """
     eps, m = check_eps(eps), int(check_count("m", m))
     b = math.floor(2 / eps) + 1

@@ -1,10 +1,10 @@
 """Parity with intermediate labels: the model of Kim and Suzuki (arXiv 2410.08633) and its gradient at zero scores.
 
-Tokens are d bits +-1 followed by the k - 1 nodes of a binary tree over the first k bits; each node is the product of
-its two children, the last one is the parity. The order is that of the levels, so children come first. Node q attends
-to the N = d + q tokens before it with scores w that depend on positions alone, z is the mean of these tokens under
-softmax(w), and the model's value of the node is phi(z) = -cos(pi z). This phi is our choice; what their theorems need
-is phi(0) = -1, phi(1) = phi(-1) = 1 and derivative 0 at these three points.
+The tokens are d bits +-1, followed by the k - 1 nodes of a binary tree over the first k bits. Each node is the product
+of its two children, and the last node is the parity. Nodes are ordered by level, so children come before their parents.
+Node q attends to the N = d + q tokens before it with scores w that depend on positions alone, z is the mean of these
+tokens under softmax(w), and the model's value of the node is phi(z) = -cos(pi z). This phi is our choice; their
+theorems require only phi(0) = -1, phi(1) = phi(-1) = 1 and derivative 0 at these three points.
 
 The loss is half the mean square of phi(z) - label. Its gradient in w at w = 0 is (A - mean A) / N with
 
@@ -144,7 +144,7 @@ def samples_for_gap(d: int, k: int = 2, *, deviations: float = 4.0) -> float:
 
 
 def run(scores: list[Float[Array, " N"]], bits: Float[Array, "n d"]) -> Float[Array, "n d+k-1"]:
-    """Return all tokens when each node is the model's own value of it: no true intermediate value is seen."""
+    """Return the bits and the model's own values of all nodes; no true intermediate value is used."""
     n, d = bits.shape
     found = np.concatenate([bits, np.zeros((n, len(scores)), dtype=bits.dtype)], axis=1)
     for q, w in enumerate(scores):
@@ -157,7 +157,7 @@ def run(scores: list[Float[Array, " N"]], bits: Float[Array, "n d"]) -> Float[Ar
 def end_gradient(
     scores: list[Float[Array, " N"]], bits: Float[Array, "n d"], y: Float[Array, " n"]
 ) -> list[Float[Array, " N"]]:
-    """Return the gradients in all scores if each node is the model's own value and only the last has a label, y."""
+    """Return the gradients in all scores if nodes have the model's own values and only the last node has a label, y."""
     n, d = bits.shape
     attention = [np.exp(w - w.max()) / np.exp(w - w.max()).sum() for w in scores]
     seen = run(scores, bits)
@@ -176,9 +176,10 @@ def end_gradient(
 def error_bound(d: int, k: int, L: float) -> float:
     """Return a bound, for all 2^d inputs, on |output - parity| of the model whose scores are L at children, else 0.
 
-    The attention off the children is delta = (N - 2)/(2 e^L + N - 2), so z is within 2 delta + e of the mean of the
-    true children if these are known up to e; phi has slope 0 there and curvature at most pi^2:
-    e' = pi^2/2 (2 delta + e)^2, once for each level.   Paper: taught-own-steps
+    The attention on other tokens than the children is delta = (N - 2)/(2 e^L + N - 2). If the children's values have
+    errors of at most e, then z is within 2 delta + e of the mean of the true values. phi has slope 0 there and
+    curvature at most pi^2, so the error of the node is at most e' = pi^2/2 (2 delta + e)^2. This is applied once for
+    each level.   Paper: taught-own-steps
     """
     check_tree(d, k)
     others = d + k - 4

@@ -1,4 +1,4 @@
-"""Bound: norms, or a model file, in; capacity term by term, samples needed and the information floor out."""
+"""Bound: from norms or a model file to capacity term by term, samples needed and the information floor."""
 
 from typing import Annotated, Any
 

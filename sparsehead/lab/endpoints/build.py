@@ -1,4 +1,4 @@
-"""Build: a function in; weights, certificate and attention out, as JSON, as a model file and as a picture."""
+"""Build: from a function to weights, certificate and attention, as JSON, as a model file and as a picture."""
 
 import json
 from typing import Annotated, Any, Literal

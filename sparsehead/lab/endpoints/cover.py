@@ -1,4 +1,4 @@
-"""Cover: points in; a smallest cover, or a lower and an upper bound on its size, out."""
+"""Cover: from points to a smallest cover, or to a lower and an upper bound on its size."""
 
 import math
 from typing import Annotated, Any, Literal

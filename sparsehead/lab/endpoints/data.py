@@ -1,4 +1,4 @@
-"""Data: a table in; a formula in the names of its columns, with evidence, out."""
+"""Data: from a table to a formula in the names of its columns, with evidence."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,9 @@ Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 @router.get("/api/data/example")
 def data_example() -> Response:
-    """The table that the page opens with: 300 rows, a label that three columns decide, 5 % of labels wrong."""
+    """Respond with the table that the page opens with: 300 rows, a label that depends on three columns, 5 % of labels
+    wrong.
+    """
     return Response(example_table(), media_type="text/csv")
 
 

@@ -99,7 +99,8 @@ def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
     """Return setting -> rule for the settings that a preset computes from T; they may differ between trials of one
     series.
 
-    A preset counts only if all of its rules give the values in `spec`: one value may agree with a rule by chance.
+    A preset is taken into account only if all of its rules give the values in `spec`; a single value may agree by
+    chance.
     """
     ruled: dict[str, str] = {}
     for changes in PRESETS.values():

@@ -1,4 +1,4 @@
-"""Read: a model file in; support, formula, evidence and certificate out."""
+"""Read: from a model file to support, formula, evidence and certificate."""
 
 from typing import Annotated
 
