@@ -56,7 +56,7 @@ def brief(value: Any, most: int = 60) -> str:
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a field has its default value; False for arrays, whose comparison is not a single bool."""
+    """Return whether a field has its default value; False for arrays, whose comparison is not a single bool."""
     return value is default or (isinstance(value, str | int | float | tuple) and value == default)
 
 

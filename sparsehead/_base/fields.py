@@ -43,7 +43,7 @@ class Setting:
 
     @property
     def is_required(self) -> bool:
-        """Whether the setting has no default."""
+        """Return whether the setting has no default."""
         return self.default is MISSING
 
     def checked(self, value: Any) -> Any:

@@ -58,7 +58,7 @@ def as_float(x: Real) -> float:
 
 
 def is_number(x: object) -> bool:
-    """Whether x is a whole number of any size or a real number (also of NumPy), but not NaN or a bool."""
+    """Return whether x is a whole number of any size or a real number (also of NumPy), but not NaN or a bool."""
     if isinstance(x, bool) or not isinstance(x, numbers.Real):
         return False
     return isinstance(x, numbers.Integral) or not math.isnan(x)

@@ -69,7 +69,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._listed.pop(name, None)
 
     def is_builtin(self, name: str) -> bool:
-        """Whether the object of that name belongs to this package."""
+        """Return whether the object of that name belongs to this package."""
         return name in self._builtin
 
     def check(self, name: str) -> str:

@@ -127,7 +127,9 @@ def _with_constant(
 
 
 def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | None, bool | None]:
-    """Return norms of W_QK and of the value path of head h, and whether query and value have biases."""
+    """Return the norms of W_QK and of the value path of head h, and whether the head's queries and values
+    have biases.
+    """
     W_Q, b_Q = fold(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h])
     W_K, _ = fold(layer.norm_attention, layer.W_K[h], None)
     W_V, b_V = fold(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
@@ -189,7 +191,8 @@ def _constant(
 def _measure_cls_head(
     model: Model, h: int, lift: bool, G: Float[Array, "d c"] | None
 ) -> tuple[MatrixNorms, ValuePath, bool | None]:
-    """Return norms of `cls_attention_stage`'s kappa and of head h's value path, and whether there is a value bias.
+    """Return the norms of the vector kappa of `cls_attention_stage` and of the value path, both for head h, and whether
+    the head has a value bias.
 
     The LayerNorm is folded in. The key bias adds the same number to all scores, so it does not change softmax.
     """

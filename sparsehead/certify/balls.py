@@ -100,7 +100,7 @@ class Ball:
 
     @property
     def finite(self) -> Bool[Array, "*shape"]:
-        """Whether all values in the ball are finite numbers."""
+        """Return whether all values in the ball are finite numbers."""
         return np.isfinite(self.size)
 
     def reshape(self, *shape: int) -> "Ball":

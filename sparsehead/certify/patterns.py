@@ -97,7 +97,7 @@ def nothing(f: SparseFunction, why: str) -> Proof:
 
 
 def _stays_finite(model: Model, values: Ball) -> bool:
-    """Whether no value after the attention overflows, for every mix of these values."""
+    """Return whether no value after the attention overflows, for every mix of these values."""
     largest = values.size.max(axis=(0, 1)) * UP
     mixed = [Ball(np.zeros((1, len(row))), row[None]) for row in largest]
     U = finish_attention(exact(model.encoding.cls)[None], mixed, model.layers[0])

@@ -44,7 +44,7 @@ Ends = tuple[Float[Array, "B f"], Float[Array, "B f"]]
 
 
 def applies(model: Model) -> bool:
-    """Whether the model has the form that this file bounds."""
+    """Return whether the model has the form that this file bounds."""
     layer = model.layers[0]
     known = layer.mlp is None or layer.mlp.activation in ("relu", *SLOPES)
     plain = layer.sigma == "identity" and not layer.project

@@ -172,7 +172,9 @@ def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
 
 
 def finite_weights(part: Any) -> bool:
-    """Whether every array and number in a model, its layers and its encoding is finite, even if it is never used."""
+    """Return whether all arrays and numbers in a model, its layers and its encoding are finite, including those that
+    the model does not use.
+    """
     if isinstance(part, np.ndarray | float):
         return bool(np.isfinite(part).all())
     if isinstance(part, tuple):

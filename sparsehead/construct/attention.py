@@ -130,7 +130,8 @@ def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
 def trainable_positions(
     T: int, support: tuple[int, ...], rows: Float[Array, "s axes"], *, d: int | None
 ) -> Encoding:
-    """Return an encoding whose positions are `rows` on the support, on the axes after E_0, E_1, [CLS]; 0 elsewhere.
+    """Return an encoding with position vectors `rows` on the support and 0 elsewhere; they use the axes after those of
+    E_0, E_1 and [CLS].
 
     d is by default the smallest width with enough axes.
     """
@@ -225,11 +226,11 @@ def bag_selection(
 ) -> Selection:
     """Return the selection for tokens b_t P_t with orthonormal P, which has no leakage.
 
-    The code's integers are c_i, and C = sum |c_i|. With N = T (+ 1 for [CLS]) tokens, score eta_i = ln(1 + N tau |c_i|
-    / C) and value sign c_i (1 - e^{-eta_i}) / tau, the output is  (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C)
-    exactly: absent tokens have score and value 0, so each contributes e^0 = 1 to the denominator, and a present token
-    e^{eta_i} instead. tau = 1 for positive codes; for mixed signs tau = 1/(8 C), so that the denominator varies too
-    little to change the order of the code values.
+    Let c_i be the code's integers, C = sum |c_i|, and N the number of attended tokens. The i-th relevant token, if its
+    bit is 1, has the score eta_i = ln(1 + N tau |c_i| / C) and the value sign(c_i) (1 - e^{-eta_i}) / tau. Every other
+    token has score and value 0. The output is then exactly (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C). For
+    positive codes tau = 1. For mixed signs tau = 1/(8 C), so that the denominator varies too little to change the order
+    of the code values.
     Paper: single-head-bag, beyond-boolean
     """
     c = np.array(code.weights, dtype=np.float64)

@@ -46,7 +46,7 @@ class Code:
 
     @property
     def mixed(self) -> bool:
-        """Whether the weights have both signs."""
+        """Return whether the weights have both signs."""
         return min(self.weights) < 0 < max(self.weights)
 
     @property

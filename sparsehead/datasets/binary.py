@@ -40,7 +40,7 @@ def bits_of(column: Column, *, cut: float | None, onehot: bool) -> dict[str, Bit
 
 
 def is_bits(column: Column) -> bool:
-    """Whether all values are 0 or 1."""
+    """Return whether all values are 0 or 1."""
     return column.is_numeric and bool(np.isin(column.values, (0, 1)).all())
 
 

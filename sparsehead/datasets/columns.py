@@ -26,7 +26,7 @@ class Column:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the values are numbers."""
+        """Return whether the values are numbers."""
         return self.values.dtype.kind == "f"
 
 

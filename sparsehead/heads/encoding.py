@@ -86,7 +86,7 @@ class Encoding(WithCard):
 
     @property
     def additive(self) -> bool:
-        """Whether a token is bit vector + position vector; False for a bag of vectors."""
+        """Return whether a token is bit vector + position vector; False for a bag of vectors."""
         return self.kind != "bag"
 
     def __call__(self, bits: Shaped[Array, " T"]) -> Float[Array, "T+1 d"]:

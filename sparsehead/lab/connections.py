@@ -69,7 +69,7 @@ class Connection(HttpToolsProtocol):
         self._answer("400 Bad Request", "this is not a request of HTTP.")
 
     def is_quiet(self) -> bool:
-        """Whether no request is being answered."""
+        """Return whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def _expect_head(self) -> None:

@@ -56,7 +56,7 @@ class Job:
 
     @property
     def is_open(self) -> bool:
-        """Whether the job waits or runs."""
+        """Return whether the job waits or runs."""
         return self.state in ("waiting", "running")
 
     def summary(self) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Source:
 
     @property
     def takes_ids(self) -> bool:
-        """Whether the model's input is token ids."""
+        """Return whether the model's input is token ids."""
         return self.tokens == "ids"
 
     @property

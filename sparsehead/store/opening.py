@@ -95,7 +95,7 @@ class Connection(sqlite3.Connection):
 
 
 def inspect(path: Path, *, readonly: bool) -> bool:
-    """Whether there is a store at `path`, judged by its first 100 bytes; False if a store can be made there.
+    """Return whether there is a store at `path`, judged by its first 100 bytes; False if a store can be made there.
 
     Raises:
         StoreError: the file is no store, or of another version; or `readonly` is set and there is no file.

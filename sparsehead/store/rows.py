@@ -53,12 +53,12 @@ class Record:
 
     @property
     def solved(self) -> bool:
-        """Whether the trial reached its target."""
+        """Return whether the trial reached its target."""
         return self.outcome["status"] == "solved"
 
     @property
     def is_known(self) -> bool:
-        """Whether `TrainSpec` has all fields of the spec; a newer version may have written more."""
+        """Return whether `TrainSpec` has all fields of the spec; a newer version may have written more."""
         return self.spec.keys() <= SETTINGS.keys()
 
     @property

@@ -32,7 +32,7 @@ def create(db: sqlite3.Connection) -> None:
 
 
 def has_tables(db: sqlite3.Connection, *, tables_only: bool = False) -> bool:
-    """Whether the file holds the tables of a store; False for an empty file.
+    """Return whether the file holds the tables of a store; False for an empty file.
 
     Every declaration in the file must equal one of ours: a foreign view, trigger or generated column would run foreign
     SQL. Our triggers may be missing; they only prevent editing of rows by hand.

@@ -18,7 +18,7 @@ class Shard:
 
     @property
     def whole(self) -> bool:
-        """Whether there is only one part."""
+        """Return whether there is only one part."""
         return self.of == 1
 
     def part(self, items: Sequence[Element]) -> list[Element]:

@@ -87,17 +87,17 @@ class Architecture(Shape):
 
     @property
     def trains_encoding(self) -> bool:
-        """Whether the vectors of the bit values and of [CLS] are trained."""
+        """Return whether the vectors of the bit values and of [CLS] are trained."""
         return self.encoding == "trainable"
 
     @property
     def trains_positions(self) -> bool:
-        """Whether the position vectors are trained."""
+        """Return whether the position vectors are trained."""
         return self.trains_encoding and self.positions == "trainable"
 
     @property
     def is_gated(self) -> bool:
-        """Whether a head attends to the positions of one bit value only."""
+        """Return whether a head attends to the positions of one bit value only."""
         return self.gate != "none"
 
     @property
@@ -107,7 +107,9 @@ class Architecture(Shape):
 
     @property
     def is_bag(self) -> bool:
-        """Whether tokens are x_t = b_t v_t, with the zero vector for a zero bit, instead of x_t = E_{b_t} + P_t."""
+        """Return whether tokens are x_t = b_t v_t, with the zero vector for a zero bit, instead of x_t = E_{b_t}
+        + P_t.
+        """
         given = self.encoding.startswith((OWN, OWN_BAG))
         return self.encoding.startswith(OWN_BAG) if given else ENCODINGS[self.encoding].is_bag
 

@@ -64,7 +64,7 @@ def filled(f: SparseFunction, model: Model, bits: Shaped[Array, "m T"]) -> tuple
 
 
 def better_than_constants(f: SparseFunction, sample: Sample, *, delta: float) -> bool:
-    """Whether f is proved, with probability 1 - delta/2, to be right more often than the constants 0 and 1.
+    """Return whether f is proved, with probability 1 - delta/2, to be right more often than the constants 0 and 1.
 
     f is better than a constant c iff f is right on more than half of the rows on which f and c differ. For a fixed f
     these rows are independent, so the Occam bound applies to them. Each of the two constants is compared with failure

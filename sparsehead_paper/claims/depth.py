@@ -296,7 +296,9 @@ def _shrunk(M: Float[Array, "a b"], M_hat: Float[Array, "a b"]) -> Float[Array, 
 
 
 def _price_ratio(item: Item, W: Float[Array, "a b"], found: _Replaced) -> float:
-    """Return c of an item divided by the c that its inputs need: (norm x length)^2 x the factor for their number."""
+    """Return c of an item, divided by the value that follows from the inputs found: (norm times largest length)^2,
+    times the logarithmic factor for the number of distinct inputs.
+    """
     N, norms = math.log(found.distinct(item.name)), matrix_norms(W)
     if found.radius(item.name) == 0:  # ReLUs that never open
         return math.inf

@@ -79,7 +79,9 @@ def success_heat_map(cells: Mapping[int, list[Cell]], *, thresholds: Collection[
 
 
 def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, *, log: bool) -> None:
-    """Set in each cell the m at which to print its count, and the count itself if it fits into the cell."""
+    """For each cell, set the m at which its count is printed, and the printed count (empty if it does not fit into the
+    cell).
+    """
 
     def place(m: float) -> float:
         part = math.log(m / low) / math.log(high / low) if log else (m - low) / (high - low)

@@ -59,7 +59,7 @@ class KeptFinding(BaseModel):
 
     @property
     def is_current(self) -> bool:
-        """Whether this version found it, about a claim that the registry has."""
+        """Return whether this version found it, about a claim that the registry has."""
         from ..claims.registry import CLAIMS
 
         return self.version == __version__ and self.label in CLAIMS and self.verdict in VERDICTS
@@ -77,7 +77,7 @@ def claims_list(request: Request) -> Response:
 
 
 def newer(row: dict[str, Any], known: dict[str, Any] | None) -> bool:
-    """Whether this version found `row`, and not before `known`."""
+    """Return whether this version found `row`, and not before `known`."""
     return row["version"] == __version__ and (known is None or row["checked"] >= known["checked"])
 
 

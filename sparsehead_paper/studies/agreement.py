@@ -158,7 +158,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether no comparison finds a difference."""
+        """Return whether no comparison finds a difference."""
         return all(comparison.p_value() > self.level_each for comparison in self.comparisons)
 
     def sentence(self) -> str:

@@ -30,12 +30,12 @@ class ProofRow:
 
     @property
     def below(self) -> bool:
-        """Whether the proved share is below the preset's bar."""
+        """Return whether the proved share is below the preset's bar."""
         return self.share is not None and self.share < BARS[self.preset]
 
     @property
     def truly_wrong(self) -> bool:
-        """Whether the sample shows, with 97.5 % confidence, a share of wrong inputs above the bar."""
+        """Return whether the sample shows, with 97.5 % confidence, a share of wrong inputs above the bar."""
         if not self.sampled or not self.sampled_wrong:
             return False
         return clopper_pearson(self.sampled_wrong, self.sampled)[0] > BARS[self.preset]

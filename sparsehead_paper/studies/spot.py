@@ -236,7 +236,9 @@ def observe_appearance(record: AppearanceRecord) -> Observed:
 
 
 def observe_failures(record: FailuresRecord) -> Observed:
-    """Whether runs at T = 1000 are solved: runs whose moved positions correlate with the label, and all others."""
+    """Return whether runs at T = 1000 are solved: runs whose moved positions correlate with the label, and
+    all others.
+    """
     sides = replace(record, runs=tuple(run for run in record.runs if run.T == 1000)).solved_by_sign()
     return {f"solved, moved {word} the label": side for word, side in zip(("with", "against"), sides)}
 

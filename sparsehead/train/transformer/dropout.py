@@ -69,7 +69,7 @@ class Dropout:
     samples: range = range(0)
 
     def kept(self, place: int, rows: int, width: int, device: str | torch.device = "cpu") -> Tensor:
-        """Whether each element (n, rows, width) is kept."""
+        """Return whether each element (n, rows, width) is kept."""
         pair = keys(self.seed, self.step, place, self.samples)
         first, odd = (torch.from_numpy(key)[..., None].to(device) for key in pair)
         half = (width + 1) // 2
