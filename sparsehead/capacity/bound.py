@@ -224,7 +224,7 @@ def question(
     form: FormLike | None = None,
     **of_class: Any,
 ) -> Question:
-    """Check the arguments of `bound`; `of_class` are T, heads, layer, head and a_posteriori."""
+    """Check the arguments of `bound`; `of_class` has its arguments T, heads, layer, head and a_posteriori."""
     if norms is not None:
         instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
     name, chosen = (None, None) if form is None else known_form(form)

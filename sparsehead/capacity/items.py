@@ -81,8 +81,8 @@ def log_capacity(items: Sequence[Item]) -> float:
 
 @dataclass(frozen=True)
 class Covering:
-    """ln N_inf at one resolution, the share of each item in it, and its logarithm (for values beyond a float's
-    range).
+    """ln N_inf at one resolution, its logarithm (for values beyond a float's range), and the share of each item in ln
+    N_inf.
     """
 
     log_covering: float

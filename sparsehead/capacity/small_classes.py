@@ -71,7 +71,7 @@ def score_interval(rng: np.random.Generator) -> SmallClass:
 def sign_matrices(rng: np.random.Generator) -> SmallClass:
     """Matrices with k entries t or -t, all others 0, on the points b e_i with unit vectors e_i.
 
-    Two different ones differ by b t or more at some point.
+    The values of two different matrices differ by b t or more at some point.
     """
     rows, columns = round(10 ** rng.uniform(0, 6)), int(rng.choice([1, 1, 2, 5]))
     return _signs("linear", rows, columns, N=rows, k=int(rng.integers(1, min(12, rows) + 1)), rng=rng)

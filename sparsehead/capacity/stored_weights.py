@@ -24,7 +24,7 @@ Pair = tuple[Array, Array | None]  # a weight (in, out) and its bias
 
 
 def named_weights(state: Mapping[str, Any], architecture: Architecture) -> dict[str, tuple[str, ...]]:
-    """Return what `weight_names` returns, for the modules and names of one architecture."""
+    """Return the names of weights as `weight_names` does, but only for the modules and names of one architecture."""
     parts = [name.split(".") for name in state if isinstance(name, str)]
     modules = dict.fromkeys(".".join(p[:i]) for p in parts for i in range(len(p)))
     found = {}

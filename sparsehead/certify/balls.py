@@ -230,9 +230,10 @@ def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*s
 def softmax(scores: Ball) -> Ball:
     """Return a_t = exp(s_t) / sum exp(s_t) along the last axis; all scores must be finite.
 
-    Each computed exp(s_t) has a relative error factor between e^-rho_t and e^rho_t, so their sum is within a factor 1
-    +- M, where M = sum_t a_t (e^rho_t - 1), and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the
-    division round. Weights that underflow lose 2^-1022 against a total that is at least 1.
+    Each computed exp(s_t) is the exact one times a factor between e^-rho_t and e^rho_t. So their computed sum is the
+    exact one times a factor 1 +- M, where M = sum_t a_t (e^rho_t - 1), and a_t has a factor 1 +- (e^rho_t - 1 + M) / (1
+    - M). Rounding of the sum and of the division is added. A weight that underflows changes by at most 2^-1022, and the
+    total is at least 1.
     """
     weights, rho = exponentials(scores)
     share = weights / token_sum(weights)

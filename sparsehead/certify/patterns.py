@@ -32,7 +32,7 @@ Ranges = Float[Array, "patterns 2"]
 
 @dataclass(frozen=True)
 class Splits:
-    """How long patterns may be split, in seconds of processor time, and a callback for progress."""
+    """Limits of splitting patterns: processor time in seconds, and a callback for progress."""
 
     limit_seconds: float
     progress: Progress | None = None
@@ -167,7 +167,7 @@ def _zonotopes(f: SparseFunction, scores: Ball, values: Ball) -> list[Zonotope]:
 def _mixed_box(
     scores: Ball, values: Ball, support: tuple[int, ...]
 ) -> tuple[Float[Array, "patterns m"], Float[Array, "patterns m"]]:
-    """Bounds of each coordinate of a head's mixed value, pattern by pattern, rounding included."""
+    """Return, for each pattern, bounds of each coordinate of a head's mixed value, rounding included."""
     low, high = _brackets(scores, values, support)
     error = mixing_error(len(scores.mid), values.size.max(axis=(0, 1)))
     return low - error, high + error

@@ -214,8 +214,9 @@ def norm_rounding(
 ) -> Float[Array, "B d"]:
     """Return how far the float64 LayerNorm of a row with |entries| <= `largest` and s >= s_low is from the exact one.
 
-    Centring errs by at most c = (d + 8) UNIT largest, hence s by c and a relative (d + 8) UNIT; an entry of C U / s, at
-    most sqrt(d), by 2 (1 + sqrt(d)) c / s + 2 sqrt(d) (d + 8) UNIT as long as c < s / 4.
+    Centring has an error of at most c = (d + 8) UNIT largest. Hence s has an error of at most c, plus a relative error
+    of (d + 8) UNIT. Entries of C U / s are at most sqrt(d); their error is at most 2 (1 + sqrt(d)) c / s + 2 sqrt(d) (d
+    + 8) UNIT, as long as c < s / 4.
     """
     d = len(norm.gain)
     c, root = (d + 8) * UNIT * largest, np.sqrt(d)

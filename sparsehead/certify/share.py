@@ -28,10 +28,10 @@ TARGET = 1.5e-10  # a share below which no part is split any more
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A set of inputs.
+    """A set of inputs: those with the bits that `state` fixes.
 
-    `state` has the bits that it fixes, `sign` is that of a correct output, `chance` its probability, `share` a bound on
-    the share of it that is wrong, and `split` the bit to split it by.
+    sign: the sign of a correct output. chance: the probability of the set. share: a bound on the share of the set's
+    inputs on which the model is wrong. split: the bit by which to split the set.
     """
 
     state: Int[Array, " T"]

@@ -30,7 +30,7 @@ class Hidden:
     """The MLP's units over a region.
 
     Args:
-        view: gives bounds of linear forms of U, or of the normalised U, which is their input.
+        view: the input of the units, which is U or the normalised U; it gives bounds of linear forms.
         kappa, offset: unit j has the input kappa_j . view + offset_j, up to `rounding`.
         middle, low, high: the inputs at u0, and their bounds.
     """

@@ -141,8 +141,8 @@ class MostInputs(Mixture):
 def tail_chances(
     terms: Float[Array, "B n 2"], p: Float[Array, " n"], level: Float[Array, " B"]
 ) -> Float[Array, " B"]:
-    """Return upper bounds of P(S >= level), where S = sum_t terms[t, b_t] and b_t is 1 with probability p_t,
-    independently.
+    """Return upper bounds of P(S >= level), where S = sum_t terms[t, b_t] and the b_t are independent bits, each 1 with
+    probability p_t.
     """
     most = terms.max(axis=2)
     never = most.sum(axis=1) + (most.shape[1] + 4) * UNIT * np.abs(most).sum(axis=1) < level

@@ -118,7 +118,7 @@ def _word(text: str, start: int) -> str:
 
 
 def _explain(text: str, error: UnexpectedInput) -> str:
-    """Return one line that explains a syntax error: what was found where, and what was expected."""
+    """Return one line that explains a syntax error: the text found, its place, and the expected symbols."""
     start, expected = _failure(text, error)
     word = _word(text, start)
     where = f"column {start + 1}: {quote(text, start)}"

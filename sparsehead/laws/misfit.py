@@ -82,7 +82,9 @@ def _score(
     design: Float[Array, "k cells"],
     prior: Float[Array, " k"],
 ) -> float:
-    """Return U^2 / V for the departure `along`, after projecting out the fitted parameters (`design`)."""
+    """Return U^2 / V for the departure with derivative `along`, after projecting out the fitted parameters, whose
+    derivatives are `design`.
+    """
     matrix = (design * weight) @ design.T + np.diag(prior) + 1e-9 * np.eye(len(design))
     left = along - np.linalg.solve(matrix, (design * weight) @ along) @ design
     variance = float((left**2 * weight).sum())

@@ -67,8 +67,8 @@ def _search(
     model: Model, outputs: Any, b: Shaped[Array, " T"], label: int, free: Shaped[Array, " k"], most: int,
     shifts: Float[Array, " T"] | None,
 ) -> tuple[list[int], Shaped[Array, " T"]] | None:  # fmt: skip
-    """Return the shortest list of flips of b that was found, and the input after them; None if no `most` flips change
-    the label.
+    """Return the shortest list of flips of b that was found, and the input after them; None if more than `most` flips
+    are needed to change the label.
     """
     sign = 1.0 if label else -1.0
     current, flipped, best = b.copy(), np.empty(0, dtype=np.int64), None

@@ -163,7 +163,7 @@ def connect(path: Path, *, readonly: bool, tables_only: bool = False) -> tuple[s
     needs permission to write; without permission, SQLite reads what it can.
 
     Raises:
-        Damage: the file declares more or less than a store does; see `has_tables`, also for `tables_only`.
+        Damage: the file has other declarations than a store; `has_tables` explains this, and `tables_only`.
     """
     if readonly and os.path.exists(f"{path}-journal"):
         with suppress(sqlite3.Error), closing(_open(path, "mode=rw")) as recovered:

@@ -117,8 +117,8 @@ class Store:
         """Return the records of those `specs` that the store has, by spec id, without trials that could not be run.
 
         Args:
-            engine: maps a spec to its engine, as in `made_by`; only outcomes of that engine are returned. Without it,
-                any engine's outcome is; if there are several, that of the alphabetically first engine.
+            engine: maps a spec to its engine, as in `made_by`; only outcomes of that engine are returned. By default
+                outcomes of all engines are; if a spec has several, that of the alphabetically first engine.
         """
         engines, found = self._engines(), {}
         for spec in specs:

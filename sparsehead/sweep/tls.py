@@ -45,7 +45,9 @@ def temporary_security() -> "Security":
 
 
 def require_certificate(address: str, security: "Security") -> None:
-    """Raise if the cluster needs TLS or a certificate that is missing; Dask itself notices late, with a traceback."""
+    """Raise if TLS or a certificate that the cluster needs is missing. Dask itself would raise an exception later, with
+    a traceback.
+    """
     if not address.startswith("tls://"):
         if security.require_encryption:
             raise SparseheadError(

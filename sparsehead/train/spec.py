@@ -326,6 +326,8 @@ def task_of(spec: TrainSpec) -> Task:
 
 
 def task_settings(task: Task) -> dict[str, Any]:
-    """Return the settings of a spec for this task; a sampler that cannot be imported works only in this process."""
+    """Return the settings of a spec for this task. If the task has a sampler that cannot be imported, the spec can be
+    used only in this process.
+    """
     noise = {"noise": task.noise, "feature_noise": task.feature_noise}
     return {"function": str(task.f), "T": task.f.T, "p": task.shared_p, "inputs": task.inputs, **noise}

@@ -64,7 +64,9 @@ def _output(model: Model, W: Weights, bits: Int[Array, " T"], meet: Meet) -> flo
 
 @dataclass
 class _Replaced:
-    """A network run on all inputs with its maps and with W_hat instead: the output errors, and each map's inputs."""
+    """The results of running a network on all inputs, with its own maps and with W_hat in their place: the errors of
+    the outputs, and the inputs of each map.
+    """
 
     model: Model
     W_hat: Weights

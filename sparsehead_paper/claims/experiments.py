@@ -68,7 +68,7 @@ def check_curves(context: Context) -> Finding:
 
 
 def _both_sides(data: CurvesRecord | None) -> list[list[CurveTrial]]:
-    """Return the trials above and below the threshold, or [] if one side has none."""
+    """Return two lists, the trials above and the trials below the threshold; [] if one of them would be empty."""
     sides = [[t for t in (data.trials if data else ()) if t.m == m] for m in (200, 50)]
     return sides if all(sides) else []
 

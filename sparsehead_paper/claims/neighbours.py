@@ -291,9 +291,9 @@ def chance_order(x: Float[Array, " n"], y: Float[Array, " n"]) -> tuple[float, f
 
 
 def difficulty_rows(record: LawsRecord) -> list[dict[str, Any]]:
-    """Return m_80 and the degrees of difficulty of each function whose bits have the p that balances its labels.
+    """Return one row for each function that was measured with balanced labels: its m_80 and its degrees of difficulty.
 
-    T is 100, or the largest below it that was measured.
+    T is 100 or, if that was not measured, the largest measured T below 100.
     """
     found = []
     families = {"AND": conjunction, "OR": disjunction, "majority": majority, "parity": parity}

@@ -92,7 +92,8 @@ def _breaks(hypotheses: list[SparseFunction], T: int, m: int, delta: float, rng:
 
 
 def _breaks_when_chosen(rng: np.random.Generator) -> tuple[bool, bool]:
-    """Draw samples of 9 inputs with labels x1 until x2 explains one; return whether x2's bound is below its error 1/2.
+    """Draw samples of 9 inputs, with x1 as the label, until the function x2 makes no mistake on a sample; return
+    whether the bound of x2 is below its true error, 1/2.
 
     The first value is for the bound without the cost of choosing a sample, the second with it; delta = 1/2.
     """

@@ -62,7 +62,7 @@ def readings_chart(record: InterpretationsRecord) -> Chart:
 
 
 def _choices(record: InterpretationsRecord) -> list[dict[str, Any]]:
-    """Return each choice's share of the evidence in every complete race, and in all of these together."""
+    """Return each choice's share of the evidence: in every complete race, and in all complete races together."""
     races = compared_races(record)
     groups = {race: (race,) for race in races} | ({"all together": races} if len(races) > 1 else {})
     names = {"decay": "decay", "clip": "gradients", "init": "initialisation", "dropout": "dropout"}

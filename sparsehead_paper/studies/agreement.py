@@ -197,7 +197,8 @@ def smallest(powers: Iterable[tuple[float, float]]) -> list[float]:
 def shares_p(cells: Sequence[tuple[int, int, int, int]]) -> float:
     """Return the p-value of the sum of fresh successes; cells are (committed solved, trials, fresh solved, trials).
 
-    For one cell this is Fisher's exact two-sided test: the probability of all sums at most as likely as the one seen.
+    For one cell this is Fisher's exact two-sided test. The p-value is the probability of all sums that are at most as
+    likely as the observed one.
     """
     chances = np.array([1.0])
     at = 0

@@ -1,8 +1,8 @@
 """Predictive probability of the paper's numbers, given trials under one interpretation (reading) of its text.
 
-Every function here returns the logarithm of a predictive probability or density: uncertainty from having few trials is
-averaged over, so few trials neither favour an interpretation nor exclude it. Sums of these logarithms over the paper's
-numbers compare interpretations.   Paper: readings
+Every function here returns the logarithm of a predictive probability or density. It averages over the uncertainty that
+remains after few trials, so that few trials neither favour nor exclude an interpretation. Sums of these logarithms over
+the paper's numbers compare interpretations.   Paper: readings
 """
 
 import math

@@ -44,7 +44,9 @@ def shares_by_choice(record: InterpretationsRecord, races: Sequence[str]) -> dic
 
 
 def _behind(record: InterpretationsRecord, row: ComparedInterpretation, race: str) -> float:
-    """Return by how many nats `row` is below the best of a race now or, if this is not known, when it was dropped."""
+    """Return by how many nats the evidence of `row` is below the best in a race: at present or, if that is not known,
+    when `row` was dropped.
+    """
     standing = row.standings[race]
     if standing.behind is None:
         return math.inf

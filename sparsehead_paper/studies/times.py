@@ -40,7 +40,9 @@ class TimeToGo:
         return self._took / expected if expected >= 5.0 and self._took > 0 else 1.0
 
     def seconds(self) -> float:
-        """Return the remaining seconds: of the running stage, and of later stages scaled by `speed`."""
+        """Return the remaining seconds of the running stage, plus the expected seconds of later stages
+        times `speed`.
+        """
         if self._done >= len(self._expected):
             return 0.0
         here, *later = self._expected[self._done :]

@@ -136,7 +136,9 @@ def _extend(
 def _append(
     level: Shaped[Array, "alive size words"], used: int, new: Shaped[Array, "alive n words"]
 ) -> Shaped[Array, "alive size_or_more words"]:
-    """Write `new` after the first `used` entries; a full array is doubled, so the total cost of copying is linear."""
+    """Write `new` after the first `used` entries. A full array is doubled in size, so that the total cost of copying is
+    linear.
+    """
     need = used + new.shape[1]
     if level.shape[1] < need:
         bigger = np.empty((len(new), max(16, 2 * need), new.shape[2]), dtype=np.uint64)
@@ -157,7 +159,9 @@ def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
 
 @dataclass(frozen=True)
 class Identification:
-    """P_opt = E(1/N) and P_unique = P(N = 1) at one (T, m), with standard errors; opt_error accounts for CAP."""
+    """P_opt = E(1/N) and P_unique = P(N = 1) at one (T, m), with standard errors. opt_error includes the error from
+    counts that were stopped at CAP.
+    """
 
     T: int
     m: int

@@ -180,7 +180,9 @@ class MatrixCover:
 
 
 def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Array, "d_1 d_2"]:
-    """Return the matrix nearest to V with row lengths at most r, in Q as in any norm that weights whole rows."""
+    """Return the matrix with row lengths at most r that is nearest to V in the norm Q (or in any other norm that
+    weights whole rows).
+    """
     lengths = np.linalg.norm(V, axis=1)
     return V * np.minimum(1.0, np.divide(r, lengths, out=np.ones_like(r), where=lengths > 0))[:, None]
 
