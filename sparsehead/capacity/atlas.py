@@ -110,7 +110,7 @@ class Atlas(WithChart):
         return Frame([asdict(row) for row in self.rows], tuple(AtlasRow.__dataclass_fields__))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the atlas as JSON values; `atlas` has the rows."""
+        """Return the atlas as JSON values, with the rows under the key "atlas"."""
         found = json_values(self)
         return {"atlas": found.pop("rows"), **found}
 

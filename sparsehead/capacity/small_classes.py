@@ -231,8 +231,8 @@ def _largest(W: Float[Array, "n a b"]) -> MatrixNorms:
 
 
 def _packed(outputs: Float[Array, "n points k"], rng: np.random.Generator) -> tuple[float, float]:
-    """Return eps, just below half of some distance between two members, and ln of the size of the largest packing at 2
-    eps.
+    """Choose eps just below half of a randomly drawn distance between two members; return eps, and ln of the size of
+    the largest packing at 2 eps.
     """
     gaps = np.linalg.norm(outputs[:, None] - outputs[None], axis=3).max(axis=2)
     some = gaps[np.triu_indices(len(gaps), k=1)]

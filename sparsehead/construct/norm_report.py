@@ -35,8 +35,9 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
 
 
 def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag: bool = False) -> list[float]:
-    """Return the scores eta_i: ln(n (1 - leak) / leak) + ln(|c_i| / C) for orthonormal or trainable positions and
-    n irrelevant tokens, C = sum |c_i|; ln(1 + N tau |c_i| / C) in a bag of vectors, as in `attention.bag_selection`.
+    """Return the scores eta_i of the relevant positions. With C = sum |c_i|, they are ln(n (1 - leak) / leak) +
+    ln(|c_i| / C) for orthonormal or trainable positions and n irrelevant tokens, and ln(1 + N tau |c_i| / C) in a bag
+    of vectors (see `attention.bag_selection`).
     """
     sizes, total = [abs(c) for c in code.weights], code.total
     if bag:

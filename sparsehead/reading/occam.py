@@ -110,9 +110,9 @@ def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
 
 
 def empirical_bernstein(mistakes: int, m: int, log_confidence: float) -> float:
-    """Return Maurer and Pontil's bound for a mean of m values in [0, 1], at most 1.
+    """Return Maurer and Pontil's bound for a mean of m values in [0, 1], cut to at most 1.
 
-    mean + sqrt(2 V c / m) + 7 c / (3 (m - 1)) with V the sample variance and c = ln 2 + log_confidence.
+    It is mean + sqrt(2 V c / m) + 7 c / (3 (m - 1)), where V is the sample variance and c = ln 2 + log_confidence.
     """
     if m < 2:
         return 1.0

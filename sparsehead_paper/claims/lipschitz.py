@@ -147,10 +147,10 @@ def check_head_lipschitz(context: Context) -> Finding:
 
 @claim("layer-norm", kind="ours", where="not in the paper, whose Pi stands in for it")
 def check_layer_norm(context: Context) -> Finding:
-    """LayerNorm with $eps_ln$ added to the variance, instead of the projection $Pi$ to the unit ball, has Lipschitz
-    constant at most $max|gain| / sqrt(eps_ln)$, attained only at constant rows for equal gains and $d >= 2$ ($d$:
-    the width of a row), and its rows have length at most $sqrt(d) max|gain| + |bias|$. The least constant is
-    $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
+    """A LayerNorm of rows of width $d$, with $eps_ln$ added to the variance, has a Lipschitz constant of at most
+    $max|gain| / sqrt(eps_ln)$, and its outputs have length at most $sqrt(d) max|gain| + |bias|$. (The paper has the
+    projection $Pi$ to the unit ball instead.) The least constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$, which
+    is attained only at constant rows; for equal gains and $d >= 2$ it equals the bound.
     """
     rng = stream(context.seed, "layer-norm")
     stretched = length = stretched_flat = 0.0

@@ -194,7 +194,9 @@ def check_failures(context: Context) -> Finding:
 
 
 def exact_test(table: list[list[int]]) -> float:
-    """Fisher's one-sided exact test of a 2 x 2 table: return the probability of no smaller count at the top left."""
+    """Return the p-value of Fisher's one-sided exact test of a 2 x 2 table: the probability of a count at the top left
+    that is at least as large.
+    """
     from scipy.stats import fisher_exact
 
     return float(fisher_exact(table, alternative="greater").pvalue)

@@ -48,7 +48,7 @@ def tokens(bits: Float[Array, "n d"], k: int) -> Float[Array, "n d+k-1"]:
 
 
 def gradient(seen: Float[Array, "n N"], y: Float[Array, " n"]) -> Float[Array, " N"]:
-    """Return the gradient in the scores of one node at zero scores, from the definition."""
+    """Return the gradient of one node's loss by the node's scores, at zero scores, computed from the definition."""
     z = seen.mean(axis=1)
     errors = (-np.cos(np.pi * z) - y) * np.pi * np.sin(np.pi * z)
     slopes = (seen - z[:, None]) / seen.shape[1]
@@ -157,7 +157,7 @@ def run(scores: list[Float[Array, " N"]], bits: Float[Array, "n d"]) -> Float[Ar
 def end_gradient(
     scores: list[Float[Array, " N"]], bits: Float[Array, "n d"], y: Float[Array, " n"]
 ) -> list[Float[Array, " N"]]:
-    """Return the gradients in all scores if nodes have the model's own values and only the last node has a label, y."""
+    """Return the gradients by all scores if nodes have the model's own values and only the last node has a label, y."""
     n, d = bits.shape
     attention = [np.exp(w - w.max()) / np.exp(w - w.max()).sum() for w in scores]
     seen = run(scores, bits)

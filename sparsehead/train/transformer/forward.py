@@ -27,14 +27,14 @@ Tensors = dict[str, Tensor]
 
 
 def linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
-    """x (.., p) times W (p, q), plus b (q,) if there is one."""
+    """Return x (.., p) times W (p, q), plus the bias b (q,) if there is one."""
     rows = x.flatten(0, -2)
     out = rows @ W if b is None else torch.addmm(b, rows, W)
     return out.unflatten(0, x.shape[:-1])
 
 
 def norm(x: Tensor, p: Tensors, place: str, a: Architecture) -> Tensor:
-    """LayerNorm of (.., d), if the architecture has one."""
+    """Apply the LayerNorm at `place` to x (.., d); return x if the architecture has no LayerNorm."""
     return F.layer_norm(x, (a.d,), eps=a.eps) * p[f"g_{place}"] + p[f"c_{place}"] if a.norm else x
 
 
@@ -44,14 +44,14 @@ def heads(x: Tensor, a: Architecture) -> Tensor:
 
 
 def token_table(p: Tensors, a: Architecture) -> Tensor:
-    """All possible tokens (2T+1, d): clear bits, set bits, [CLS]."""
+    """Return all possible tokens (2T+1, d): those of clear bits, those of set bits, and [CLS]."""
     P, E = p["P"].mT, p["E"]
     pair = [torch.zeros_like(P), P] if a.is_bag else [P + E[:1], P + E[1:2]]
     return torch.cat([*pair, (E[2] + p["P_cls"])[None]])
 
 
 def embed(table: Tensor, bits: Tensor) -> Tensor:
-    """Tokens (m, T+1, d) of samples with bits (m, T), [CLS] last."""
+    """Return the tokens (m, T+1, d) of samples with bits (m, T), [CLS] last."""
     T = bits.shape[-1]
     body = torch.where(bits[..., None] > 0, table[T : 2 * T], table[:T])
     return torch.cat([body, table[2 * T :].expand(len(bits), -1, -1)], dim=1)
@@ -109,7 +109,7 @@ def attend_table(
 
 
 def attend_tokens(p: Tensors, a: Architecture, i: int, x: Tensor, drop: Dropout, everywhere: bool) -> Tensor:
-    """Mixed values of layer i from tokens x (m, T+1, d): at every query, or (m, kH) at [CLS]."""
+    """Return the mixed values of layer i from tokens x (m, T+1, d): at every query, or (m, kH) at [CLS]."""
     z = norm(x, p, f"1.{i}", a)
     place = Place.ATTENTION.of_layer(i)
     W_V, b_V = p[f"W_V.{i}"], p.get(f"b_V.{i}")
@@ -141,7 +141,7 @@ def gated_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor:
 
 
 def finish(p: Tensors, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
-    """The rest of layer i after its attention, at any tokens x (m, .., d) with mixed values (m, .., kH)."""
+    """Return the output of layer i, given its input x (m, .., d) at some tokens and their mixed values (m, .., kH)."""
     y = linear(TORCH_ACTIVATIONS[a.sigma](mixed), p[f"W_C.{i}"], p.get(f"b_C.{i}"))
     y = drop(y, Place.ATTENTION_OUTPUT.of_layer(i))
     z = x + y if a.residual else y
@@ -155,7 +155,9 @@ def finish(p: Tensors, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: 
 def margins(
     p: Tensors, a: Architecture, bits: Tensor, *, mixed: Tensor | None = None, drop: Dropout | None = None
 ) -> Tensor:
-    """Margins (m,), logit of 1 minus logit of 0; `mixed` is what `table_values` returned for these samples."""
+    """Return margins (m,), the logit of 1 minus the logit of 0; `mixed` is the result of `table_values` for these
+    samples.
+    """
     last, drop = a.L - 1, drop or Dropout()
     if a.is_gated:
         z = finish(p, a, 0, bits.new_zeros(len(bits), a.d), gated_values(p, a, bits), drop)
