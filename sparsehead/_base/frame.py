@@ -52,7 +52,7 @@ class Frame(Sequence[Row]):
         return iter(self._rows)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Every column as a list, by name."""
+        """Return every column as a list, by name."""
         return {name: self[name] for name in self.columns}
 
     def __repr__(self) -> str:

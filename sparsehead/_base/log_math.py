@@ -95,7 +95,7 @@ def check_count(name: str, value: Real) -> Real:
 
 
 def log_binomial(n: int, k: int) -> float:
-    """ln C(n, k) for 0 <= k <= n.
+    """Return ln C(n, k) for 0 <= k <= n.
 
     >>> round(math.exp(log_binomial(10, 3)))
     120

@@ -60,7 +60,9 @@ class Item:
 
     @property
     def log_weight(self) -> float:
-        """ln(c^{1/3} p^{2/3}) with c = r^2 lambda, the contribution of one copy of this item to the sum in C."""
+        """Return ln(c^{1/3} p^{2/3}) with c = r^2 lambda, the logarithm of what one copy of this item adds to the sum
+        in C.
+        """
         return (self.log_c + 2 * self.log_p) / 3 if self.live else LOG_ZERO
 
     @property
@@ -155,7 +157,7 @@ class _Split:
 
     @cached_property
     def log_square(self) -> Array:
-        """ln(2 lambda rho^2), from the slope of the price lambda (rho/y)^2."""
+        """Return ln(2 lambda rho^2), a constant in the slope of the price lambda (rho/y)^2."""
         return math.log(2) + self.log_lambda + 2 * self.log_rho
 
     def least(self) -> Array:

@@ -19,7 +19,7 @@ from ..heads.block import Layer
 
 
 def matrix_norm(M: Float[Array, "a b"], p: Real, q: Real) -> float:
-    """||M||_{p,q}: p-norm of each column, then q-norm across columns.   Paper: matrix-norms
+    """Return ||M||_{p,q}, the q-norm of the p-norms of the columns.   Paper: matrix-norms
 
     >>> matrix_norm(np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]]), 2, 1)
     6.0

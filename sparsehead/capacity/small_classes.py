@@ -57,7 +57,9 @@ def small_classes(rng: np.random.Generator, kinds: Sequence[str], count: int) ->
 
 
 def interval(rng: np.random.Generator) -> SmallClass:
-    """All numbers w in [-a, a], applied to one point b: covering [-ab, ab] takes ceil(ab/eps) balls of radius eps."""
+    """Return the class of all numbers w in [-a, a], applied to one point b: covering [-ab, ab] takes ceil(ab/eps) balls
+    of radius eps.
+    """
     a, b, r = _size(rng), _size(rng), float(rng.uniform(1, 30))
     balls = math.ceil(r * JUST_BELOW)
     one = MatrixNorms(a, a, a, a, a, 1, 1)
@@ -69,7 +71,7 @@ def score_interval(rng: np.random.Generator) -> SmallClass:
 
 
 def sign_matrices(rng: np.random.Generator) -> SmallClass:
-    """Matrices with k entries t or -t, all others 0, on the points b e_i with unit vectors e_i.
+    """Return the class of matrices with k entries t or -t, all others 0, on the points b e_i with unit vectors e_i.
 
     The values of two different matrices differ by b t or more at some point.
     """
@@ -78,7 +80,7 @@ def sign_matrices(rng: np.random.Generator) -> SmallClass:
 
 
 def score_signs(rng: np.random.Generator) -> SmallClass:
-    """Matrices as in `sign_matrices`, as scores on all pairs (e_i, e_j) of unit vectors."""
+    """Return the class of the matrices of `sign_matrices`, used as scores on all pairs (e_i, e_j) of unit vectors."""
     d = round(10 ** rng.uniform(0, 3))
     return _signs("bilinear", d, d, N=d * d, k=int(rng.integers(1, min(12, d) + 1)), rng=rng)
 
@@ -106,8 +108,8 @@ def _spread(k: int, groups: int) -> float:
 
 
 def volume(rng: np.random.Generator) -> SmallClass:
-    """All n x c matrices with ||W||_{2,1} <= B on the points b e_i, where e_i are unit vectors. The distance of two
-    matrices V, W is max_i b ||row i of V - W||.
+    """Return the class of all n x c matrices with ||W||_{2,1} <= B on the points b e_i, where e_i are unit vectors. The
+    distance of two matrices V, W is max_i b ||row i of V - W||.
 
     The volume of the class is (S Gamma(n))^c B^{nc} / Gamma(nc + 1), where S is the surface of the unit ball in R^n; a
     ball of radius eps in this distance is a product of n balls of radius eps/b in R^c.
@@ -135,7 +137,9 @@ def low_rank(rng: np.random.Generator) -> SmallClass:
 
 
 def score_volume(rng: np.random.Generator) -> SmallClass:
-    """All d x d matrices W with ||W||_F <= B, as scores e_i^T W e_j on all pairs of unit vectors."""
+    """Return the class of all d x d matrices W with ||W||_F <= B, as scores e_i^T W e_j on all pairs of
+    unit vectors.
+    """
     d, B, b = int(rng.integers(1, 4)), _size(rng), _size(rng)
     r = float(10 ** rng.uniform(0.3, 3))
     lower = max(_log_ball(d * d) + d * d * math.log(r / 2), 0.0)
@@ -175,7 +179,8 @@ def finite_scores(rng: np.random.Generator) -> SmallClass:
 
 
 def sign_heads(rng: np.random.Generator) -> SmallClass:
-    """Heads on sequences of two tokens, (1, e_i) and -(1, e_i) in sequence i, with scores kappa_i and -kappa_i.
+    """Return a class of heads on sequences of two tokens, (1, e_i) and -(1, e_i) in sequence i, with scores kappa_i and
+    -kappa_i.
 
     e_i is a unit vector. A token's value is v times its first entry, so the output on sequence i is v tanh(kappa_i). If
     k entries of kappa are t or -t and the others 0, two different heads differ by v tanh t or more on some sequence.

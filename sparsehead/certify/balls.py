@@ -165,7 +165,7 @@ def relu(x: Ball) -> Ball:
 
 
 def gelu(x: Ball) -> Ball:
-    """GELU(x) = x Phi(x), which decreases up to its minimum and then increases.
+    """Return GELU(x) = x Phi(x), which decreases up to its minimum and then increases.
 
     1 + erf may cancel, so errors are bounded relative to |x|: the errors of erf, of its argument, and of three
     products.
@@ -179,7 +179,8 @@ def gelu(x: Ball) -> Ball:
 
 
 def gelu_tanh(x: Ball) -> Ball:
-    """x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3), which decreases up to its minimum and then increases.
+    """Return x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3), which decreases up to its minimum and then
+    increases.
 
     Its slope is (1 + tanh u)/2 times 1 + x u' (1 - tanh u), which increases with x < 0 and is positive for x >= 0, so
     there is one minimum. u has a relative error of at most 8 units. Since |u| (1 - tanh^2 u) < .45, that changes tanh u
@@ -204,7 +205,7 @@ def _with_a_minimum(x: Ball, at: Callable[[Array], Array], *, where: float, leas
 
 
 def tanh(x: Ball) -> Ball:
-    """tanh, which increases."""
+    """Return tanh(x), an increasing function."""
     inside = between(np.tanh(x.low), np.tanh(x.high))
     return Ball(inside.mid, np.where(x.finite, (inside.rad + LIBRARY * inside.size) * UP, np.inf))
 
@@ -244,7 +245,7 @@ def softmax(scores: Ball) -> Ball:
 
 
 def layer_norm(x: Ball, norm: LayerNorm) -> Ball:
-    """gain (x - mean) / sqrt(variance + eps) + bias, in the order in which `heads.layer_norm` computes it."""
+    """Return gain (x - mean) / sqrt(variance + eps) + bias, computed in the same order as by `heads.layer_norm`."""
     average = mean(x)
     centred = x + Ball(-average.mid, average.rad)
     variance = mean(centred * centred)
@@ -253,7 +254,7 @@ def layer_norm(x: Ball, norm: LayerNorm) -> Ball:
 
 
 def project_rows(x: Ball) -> Ball:
-    """Rows divided by max(norm, 1)."""
+    """Return each row divided by max(norm, 1)."""
     n = x.mid.shape[-1]
     total, moved, largest = (
         np.sqrt((part**2).sum(axis=-1, keepdims=True)) for part in (x.mid, x.rad, x.size)

@@ -172,8 +172,8 @@ def segments(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], aside: Float[Array, " m"],
     points: Float[Array, " k"],
 ) -> tuple[Float[Array, "k-1 2"], Float[Array, " k-1"]]:  # fmt: skip
-    """For each segment between neighbouring points: the computed outputs at both ends, and D, a bound on the distance
-    of outputs in between from the straight line that joins them.
+    """Return, for each segment between neighbouring points, the computed outputs at both ends, and D, a bound on the
+    distance of outputs in between from the straight line that joins them.
     """
     x = start + points[:, None] * direction
     far = np.maximum(np.abs(points[:-1]), np.abs(points[1:]))[:, None]

@@ -25,7 +25,7 @@ def outputs(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
 
 
 def tables(model: Model) -> tuple[Ball, Ball]:
-    """`Model.cls_tables` in balls: scores (n, 2, H) and values (n, 2, H, v) of the attended tokens.
+    """Compute `Model.cls_tables` in balls; return scores (n, 2, H) and values (n, 2, H, v) of the attended tokens.
 
     [CLS] is the last row, the same for both bits, and is left out unless it is attended to.
     """
@@ -97,7 +97,7 @@ def _one_layer(model: Model) -> Callable[[Array], Ball]:
 
 
 def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
-    """`block.finish_attention` in balls: return U, given the mixed values of each head."""
+    """Compute `block.finish_attention` in balls: return U, given the mixed values of each head."""
     parts = [activate(M, layer.sigma) @ W_C for M, W_C in zip(mixed, layer.W_C, strict=True)]
     return around_attention(X, reduce(operator.add, parts), layer)
 
@@ -110,7 +110,7 @@ def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
 
 
 def finish_mlp(U: Ball, layer: Layer) -> Ball:
-    """`block.finish_mlp` in balls."""
+    """Compute `block.finish_mlp` in balls: return the block's output, given U."""
     mlp = layer.mlp
     if mlp is None:
         return U

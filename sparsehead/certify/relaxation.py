@@ -115,7 +115,7 @@ class Attended:
         return g.reshape(B, *self.heads, f), lost
 
     def ranges(self, E: Float[Array, "B d f"]) -> Ends:
-        """Bounds of E . (U - u0)."""
+        """Return bounds of E . (U - u0)."""
         g, lost = self.pulled(E)
         low, high = self.region.ranges(g)
         return low - lost, high + lost

@@ -165,7 +165,9 @@ def _echo_object(
 
 
 def _name_damage(db: Path, damage: Sequence[str]) -> None:
-    """If rows were left out as damaged, raise an error that names them, which exits with code 2."""
+    """Raise an error that names the damaged rows which were left out, if there are any; the command then exits with
+    code 2.
+    """
     from ..store.opening import damaged
     from ..store.results import named
 

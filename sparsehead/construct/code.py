@@ -41,7 +41,7 @@ class Code:
 
     @property
     def total(self) -> int:
-        """sum |c_i|; the values of sum_i c_i b_i / total are at least 1/total apart."""
+        """Return sum |c_i|; different values of sum_i c_i b_i / total are at least 1/total apart."""
         return sum(abs(c) for c in self.weights)
 
     @property

@@ -57,5 +57,5 @@ def chi2_quantile(level: float) -> float:
 
 
 def normal_quantile(q: float) -> float:
-    """Quantile of the standard normal distribution."""
+    """Return the quantile q of the standard normal distribution."""
     return NormalDist().inv_cdf(q)

@@ -77,7 +77,9 @@ class Trials:
         return float(each.sum())
 
     def loss(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
-        """Minus the penalised log-likelihood, which `minimise` minimises; infinite if the curve is not finite."""
+        """Return minus the penalised log-likelihood, which `minimise` minimises; infinite if the curve is
+        not finite.
+        """
         value = -self.plain(log_m80, log_slope) - float(slope_penalty(log_slope))
         return value if math.isfinite(value) else math.inf
 

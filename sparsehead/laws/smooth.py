@@ -25,7 +25,7 @@ class Posterior:
 
     @property
     def spread(self) -> Float[Array, " k"]:
-        """Standard deviations of ln m_80 at each T, and of ln slope."""
+        """Return the standard deviations of ln m_80 at each T, and of ln slope."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -106,7 +106,7 @@ def _objective(
     centre: Float[Array, " k"],
     penalty: Float[Array, "h k k"],
 ) -> Float[Array, " h"]:
-    """Log-likelihood plus log prior density, up to a constant for each prior."""
+    """Return the log-likelihood plus the log prior density, up to a constant for each prior."""
     apart = y - centre
     slope, log_m80 = np.exp(y[:, -1:]), y[:, :-1] @ data.at.T
     fit = log_likelihood(data.log_m, data.solved, data.trials, log_m80, slope, data.target).sum(axis=1)

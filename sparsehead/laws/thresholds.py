@@ -38,7 +38,7 @@ class Threshold:
 
     @property
     def log_width(self) -> float:
-        """ln(high / low); infinite while a side is open."""
+        """Return ln(high / low); infinite while a side is open."""
         return math.log(self.high / self.low) if self.low and self.high else math.inf
 
     @property

@@ -51,7 +51,7 @@ class Holdout:
         self._free_bytes = 2**26  # for chunks kept in memory; the others are drawn again when needed
 
     def chunk(self, i: int) -> Sample:
-        """Bits (n, T) and labels (n,) of chunk i, uint8."""
+        """Return bits (n, T) and labels (n,) of chunk i, uint8."""
         if i in self._kept:
             packed, labels = self._kept[i]
             return np.unpackbits(packed, axis=1, count=self._T), labels

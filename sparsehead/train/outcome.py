@@ -46,7 +46,7 @@ class Outcome(ShortRepr):
 
     @property
     def solved(self) -> bool:
-        """Whether some restart reached the target."""
+        """Return whether some restart reached the target."""
         return self.status == "solved"
 
 
@@ -66,12 +66,12 @@ class Run(WithChart):
 
     @property
     def solved(self) -> bool:
-        """Whether some restart reached the target."""
+        """Return whether some restart reached the target."""
         return self.outcome.solved
 
     @property
     def steps(self) -> int:
-        """Step of the first check above the target, or steps done."""
+        """Return the step of the first check above the target, or the number of steps done."""
         return self.outcome.steps
 
     @property

@@ -145,7 +145,7 @@ class Trial:
         return self.engine.model(meta | {"restart": self.restart, "steps": self.step, **self.engine.made_by})
 
     def _mean_attention(self, model: Model) -> Float[Array, " T"]:
-        """Mean weight on each position, over heads and the first holdout samples."""
+        """Return the mean attention weight on each position, over heads and the first holdout samples."""
         n = max(4, min(100, 2**22 // (model.H * model.T)))
         bits = self.holdout.chunk(0)[0][: n if model.L == 1 else 4]
         # Take a few samples at a time, 2^22 numbers: at T = 10^6 the tokens of one sample take half a gigabyte.

@@ -61,7 +61,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """Text of the row in lower case, searched by the page's filter."""
+        """Return the text of the row in lower case, which the page's filter searches."""
         found = self.finding
         parts = [self.claim.label, self.claim.statement, self.claim.kind, self.claim.where, *self.behind]
         return plain(" ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])])).lower()

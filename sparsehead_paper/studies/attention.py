@@ -40,7 +40,9 @@ class AttentionRecord(ResultsRecord):
 
 
 def attention(preset: str = "fast", seeds: int = 10) -> Experiment:
-    """Figure 3 right: one head of width 64, 500 steps, m = 300; attention maps are stored.   Paper: attention-and"""
+    """Return the experiment of figure 3, right: one head of width 64, 500 steps, m = 300; attention maps are stored.
+    Paper: attention-and
+    """
     specs = attention_specs(preset, seeds, stall=0)
     name = "attention" if preset == "fast" else f"attention-{preset}"
     title = f"Attention of one head at T = 50 (preset {preset})"

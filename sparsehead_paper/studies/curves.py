@@ -39,7 +39,9 @@ class CurvesRecord(ResultsRecord):
 
 
 def curves(preset: str = "fast", replicates: int = CURVES_AND.replicates) -> Experiment:
-    """Figure 3 left: T = 300, above and below the threshold; no run ends early.   Paper: curves-and"""
+    """Return the experiment of figure 3, left: T = 300, above and below the threshold; no run ends early. Paper:
+    curves-and
+    """
     specs = [
         spec
         for m in (200, 50)

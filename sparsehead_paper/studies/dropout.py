@@ -28,7 +28,8 @@ class DropoutRecord(ResultsRecord):
 
 
 def dropout() -> Experiment:
-    """Our experiment: single runs of preset "mingpt" with and without dropout, same data.   Paper: dropout-cost
+    """Return our experiment: single runs of preset "mingpt" with and without dropout, on the same data. Paper:
+    dropout-cost
 
     At T = 1000 the paper needs m = 111 for best-of-five success in 80 % of trials; preset "fast" needs fewer.
     """

@@ -56,7 +56,9 @@ class FailuresRecord(ResultsRecord):
 
 
 def failures() -> Experiment:
-    """Single runs of preset "best" near its threshold, and the positions that each moved.   Paper: failures-sign"""
+    """Return the experiment: single runs of preset "best" near its threshold, and the positions that each run moved.
+    Paper: failures-sign
+    """
     specs = [
         spec
         for T, m in FAILURES.items()

@@ -79,7 +79,7 @@ class Law(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of the results files: the law and, if `with_map`, the heat map of its cells."""
+        """Return the names of the results files: the law and, if `with_map`, the heat map of its cells."""
         return (self.name, "success") if self.with_map else (self.name,)
 
     def summary(self) -> tuple[str, str]:

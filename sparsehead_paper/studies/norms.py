@@ -62,7 +62,7 @@ class BoundAlongRecord(ResultsRecord):
 
 
 def norms(Ts: Iterable[int], seeds: int) -> Experiment:
-    """Our experiment: the norms that gradient descent reaches with one head, against T.   Paper: norms-learned"""
+    """Return our experiment: norms that gradient descent reaches with one head, against T.   Paper: norms-learned"""
     # 300 samples are well above the threshold at every T used
     specs = [
         spec

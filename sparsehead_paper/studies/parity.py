@@ -83,7 +83,9 @@ class ParitySettingsRecord(ResultsRecord):
 
 
 def parity(seeds: int = PARITY[0].seeds) -> Experiment:
-    """Figure 4: 3-sparse parity, fresh batches of 2048, Adam with rate 1e-3.   Paper: parity-curves"""
+    """Return the experiment of figure 4: 3-sparse parity, fresh batches of 2048, Adam with rate 1e-3. Paper:
+    parity-curves
+    """
     settings = dict(n_steps=3000, weight_decay=0.0, stall=0)
     specs = [spec for p in PARITY for spec in parity_runs("fast", seeds, T=p.T, **settings)]
     title = "Loss on parity at T = 10 and 15"
@@ -148,7 +150,9 @@ class ParitySettings(Experiment):
 
 
 def parity_settings() -> Experiment:
-    """Parity under preset "paper" and from larger initial weights, T = 10, 15, 20.   Paper: parity-settings"""
+    """Return the experiment: parity under preset "paper" and from larger initial weights, T = 10, 15, 20. Paper:
+    parity-settings
+    """
     specs = [spec for _, _, own in parity_plan() for spec in own]
     title = "Parity under several settings"
     return ParitySettings(

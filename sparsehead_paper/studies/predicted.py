@@ -105,7 +105,9 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """Measured over predicted; 1 if the preset needs as many samples as the learner."""
+        """Return the measured divided by the predicted threshold; 1 if the preset needs as many samples as
+        the learner.
+        """
         return self.measured / self.predicted
 
 

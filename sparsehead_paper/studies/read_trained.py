@@ -107,7 +107,8 @@ class AppearanceRecord(ResultsRecord):
 
 
 def reading(trials: int = 3, cell: int = 60) -> Experiment:
-    """Our experiment: train models on five families of functions, read the functions back.   Paper: read-trained
+    """Return our experiment: train models on five families of functions, then read the functions back. Paper:
+    read-trained
 
     Args:
         trials: number of trials for each family, T and m.
@@ -132,7 +133,9 @@ def reading(trials: int = 3, cell: int = 60) -> Experiment:
 
 
 def appearance_plan(seeds: int = 12) -> Experiment:
-    """Our experiment: when the support appears in influence and attention; full runs.   Paper: support-appears"""
+    """Return our experiment: at which step the support appears in influence and attention, in full runs. Paper:
+    support-appears
+    """
     settings = dict(s=3, n_steps=400, restarts=1, keep_training=True, stall=0)
     specs = [
         preset("fast", function=name, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i), **settings)

@@ -48,7 +48,7 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def slope() -> Laws:
-    """Laws of preset "best" with one setting changed: T = 100, 1000, mostly also 10^4.   Paper: law-slope"""
+    """Return laws of preset "best" with one setting changed: T = 100, 1000, mostly also 10^4.   Paper: law-slope"""
     laws, groups = {}, {}
     # Settings that are compared at T = 10^4 too, where a failure takes one to three minutes: fewer trials, and none
     # below the floor. With dropout a failure takes a minute at T = 1000 already.
@@ -96,7 +96,7 @@ class SlopeNormsRecord(ResultsRecord):
 
 
 def slope_norms() -> Experiment:
-    """Norms under each setting of `slope`, at T = 100 and 1000.   Paper: law-slope, slope-norms"""
+    """Return the experiment: norms under each setting of `slope`, T = 100 and 1000.   Paper: law-slope, slope-norms"""
     labels = [label for changes in FACTORS.values() for label in changes]
     specs = [spec for label in labels for T in COARSE for spec in norm_specs(label, T)]
     files = {"slope-norms": collect_slope_norms}

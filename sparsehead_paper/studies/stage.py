@@ -61,7 +61,7 @@ class Stage(ABC):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names, without .json, of the results files that this stage writes."""
+        """Return the names, without .json, of the results files that this stage writes."""
         return (self.name,)
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Experiment(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names, without .json, of the results files that this experiment writes."""
+        """Return the names, without .json, of the results files that this experiment writes."""
         return tuple(self.collect)
 
     def summary(self) -> tuple[str, str]:

@@ -35,7 +35,9 @@ class TimeToGo:
 
     @property
     def speed(self) -> float:
-        """Actual divided by expected time of finished stages; 1 until five seconds of expected work are finished."""
+        """Return the actual divided by the expected time of finished stages; 1 until five seconds of expected work are
+        finished.
+        """
         expected = sum(self._expected[: self._done])
         return self._took / expected if expected >= 5.0 and self._took > 0 else 1.0
 

@@ -151,7 +151,7 @@ async def start_law(request: Request, asked: LawRequest) -> dict[str, Any]:
 
 @router.get("/api/jobs")
 async def list_jobs(request: Request) -> dict[str, Any]:
-    """All jobs that the server remembers, the oldest first."""
+    """Return all jobs that the server remembers, the oldest first."""
     jobs = jobs_of(request)
     rows = [job.summary() for job in jobs.jobs.values()]
     return {"jobs": rows, "running": jobs.running, "waiting": jobs.waiting}

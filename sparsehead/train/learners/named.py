@@ -19,7 +19,7 @@ class Named(Protocol):
     """
 
     def __call__(self, bits: Shaped[Array, "n T"], /) -> Shaped[Array, " n"]:
-        """Labels (n,) of bits (n, T)."""
+        """Return labels (n,) of bits (n, T)."""
 
     def accuracy(self, task: Task, /) -> float:
         """Return the probability that the prediction for a fresh input is the task's label without noise."""

@@ -129,7 +129,7 @@ class NetworkEngine(StepEngine):
 
     @torch.no_grad()
     def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
-        """Predicted labels (n,) of bits (n, T)."""
+        """Return predicted labels (n,) of bits (n, T)."""
         self._network.eval()
         rows_at_once = 512  # inputs that a network gets at a time in a check
         margins = [
@@ -180,7 +180,7 @@ class Perceptron(nn.Module):
         )
 
     def forward(self, bits: Tensor) -> Tensor:
-        """Margins (m,) of bits (m, T)."""
+        """Return margins (m,) of bits (m, T)."""
         margins: Tensor = self.body(1 - 2 * bits)[:, 0]
         return margins
 
@@ -202,7 +202,7 @@ class Lstm(nn.Module):
         self.head = nn.Linear(64, 1)
 
     def forward(self, bits: Tensor) -> Tensor:
-        """Margins (m,) of bits (m, T)."""
+        """Return margins (m,) of bits (m, T)."""
         margins: Tensor = self.head(self.body(self.embed(bits.long()))[0][:, -1])[:, 0]
         return margins
 

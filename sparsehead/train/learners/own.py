@@ -51,7 +51,7 @@ class Estimator(Protocol):
         """Train on bits (m, T) and labels (m,)."""
 
     def predict(self, X: Any, /) -> Any:
-        """Labels (n,) of bits (n, T)."""
+        """Return labels (n,) of bits (n, T)."""
 
 
 LearnerLike: TypeAlias = str | Learner | FitFunction | Estimator

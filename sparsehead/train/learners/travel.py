@@ -44,7 +44,7 @@ def packed(name: str) -> Parcel | None:
 
 
 def unpack(parcel: Parcel | None) -> None:
-    """In a worker: register the learner; raise a SparseheadError if the worker lacks a module that it needs."""
+    """Register the learner in a worker; raise a SparseheadError if the worker lacks a module that the learner needs."""
     if parcel is None or parcel["name"] in LEARNERS:
         return
     import cloudpickle

@@ -55,7 +55,7 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
 
 
 def compiled_origin(spec: TrainSpec, level: str, dtype: str) -> dict[str, str]:
-    """`made_by` of the compiled engine at an instruction-set level such as x86-64-v3.
+    """Return `made_by` of the compiled engine at an instruction-set level such as x86-64-v3.
 
     Since version 0.3 steps with dropout are rounded differently; the engine's name is then "compiled 2".
     """
@@ -113,11 +113,11 @@ class CompiledEngine(StepEngine):
         return losses[: min(done + 1, n_steps)].tolist()
 
     def train_accuracy(self) -> float:
-        """Share of the training set that was right at the last step, before its update."""
+        """Return the share of the training set that was classified correctly at the last step, before its update."""
         return float(((self.margins > 0) == (self.labels > 0.5)).mean())
 
     def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
-        """Predicted labels (n,) of bits (n, T) under the present weights."""
+        """Return predicted labels (n,) of bits (n, T) under the present weights."""
         out = np.empty(len(bits), self.dtype)
         size = max(1, 2**24 // self.spec.T)  # bits at once
         for start in range(0, len(bits), size):

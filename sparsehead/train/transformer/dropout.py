@@ -84,7 +84,7 @@ class Dropout:
         return torch.cat([(x & 0xFFFF) >= least, ((x >> 16) & 0xFFFF) >= least], dim=-1)[..., :width]
 
     def __call__(self, x: Tensor, place: int) -> Tensor:
-        """x (n, .., width) with its dropped elements zero and the others divided by 1 - p."""
+        """Return x (n, .., width) with dropped elements set to zero and the others divided by 1 - p."""
         if self.p == 0:
             return x
         kept = self.kept(place, x[0, ..., 0].numel(), x.shape[-1], x.device)

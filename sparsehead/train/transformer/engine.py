@@ -34,10 +34,10 @@ class Engine(Protocol):
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
 
     def train_accuracy(self) -> float:
-        """Share of the training set that was right at the last step, before its update."""
+        """Return the share of the training set that was classified correctly at the last step, before its update."""
 
     def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
-        """Predicted labels (n,) of bits (n, T)."""
+        """Return predicted labels (n,) of bits (n, T)."""
 
     def model(self, meta: dict[str, object]) -> Model | None:
         """The weights as a `Model`; None if the learner is not an attention model, or weights are not finite."""

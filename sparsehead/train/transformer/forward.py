@@ -58,7 +58,7 @@ def embed(table: Tensor, bits: Tensor) -> Tensor:
 
 
 def table_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor | None:
-    """Mixed values of the first layer, at [CLS] if it is the only one and else at all queries.
+    """Return the mixed values of the first layer: at [CLS] if it is the only layer, else at all queries.
 
     Return None if they would lose digits or underflow, so that `attend_tokens` must be used, and for gated keys.
     """
@@ -74,7 +74,7 @@ def table_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor | None:
 def attend_table(
     p: Tensors, a: Architecture, bits: Tensor, *, everywhere: bool, both: bool
 ) -> tuple[Tensor, bool]:
-    """Mixed values of the first layer, and whether no denominator lost digits or underflowed.
+    """Return the mixed values of the first layer, and True if no denominator lost digits or underflowed.
 
     Args:
         bits: (m, T), 0/1 numbers.
@@ -130,7 +130,7 @@ def attend_tokens(p: Tensors, a: Architecture, i: int, x: Tensor, drop: Dropout,
 
 
 def gated_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor:
-    """Mixed values (m, kH) at [CLS] of a gated layer; see `gated`."""
+    """Return the mixed values (m, kH) at [CLS] of a gated layer; see `gated`."""
     asked = (heads(p["W_K.0"], a) * heads(p["b_Q.0"], a)).sum(1) / a.temperature
     scores = p["P"].mT @ asked  # (T, H)
     own = bits[..., None] == (torch.arange(a.H, device=bits.device) >= a.zero_heads)
@@ -180,5 +180,5 @@ def margins(
 
 
 def losses(margin: Tensor, labels: Tensor) -> Tensor:
-    """Cross-entropy of every sample: log(1 + exp(-margin)) for label 1, log(1 + exp(margin)) for label 0."""
+    """Return the cross-entropy of every sample: log(1 + exp(-margin)) for label 1, log(1 + exp(margin)) for label 0."""
     return F.softplus((1 - 2 * labels) * margin)

@@ -54,7 +54,7 @@ def _share_of_ones(task: Task) -> float:
 
 
 def gated_encoding(p: Weights, a: Architecture) -> Encoding:
-    """Tokens (P_t, marker of the bit); [CLS] is zero."""
+    """Return the encoding with tokens (P_t, marker of the bit) and [CLS] = 0."""
     marks = np.zeros((2, a.d))
     marks[0, -2] = marks[1, -1] = 1.0
     P = np.hstack([p["P"].T, np.zeros((a.T, MARKERS))])
@@ -62,7 +62,9 @@ def gated_encoding(p: Weights, a: Architecture) -> Encoding:
 
 
 def gated_attention(p: Weights, a: Architecture) -> dict[str, Float[Array, "..."]]:
-    """W_Q, W_K, W_V and their biases of `Layer`; keys have one coordinate more than a.k, for gate and [CLS]'s score."""
+    """Return the fields W_Q, W_K, W_V and their biases of `Layer`. Keys have one coordinate more than a.k, for the gate
+    and the score of [CLS].
+    """
     W_K, q, W_V = (p[name].reshape(-1, a.k, a.H) for name in ("W_K.0", "b_Q.0", "W_V.0"))
     q, W_V = q[0].T, W_V[0].T  # (H, k)
     b_V = p["b_V.0"].reshape(a.k, a.H).T if a.bias else np.zeros((a.H, a.k))

@@ -34,7 +34,7 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """Number of entries."""
+        """Return the number of entries."""
         return math.prod(self.shape)
 
 
@@ -48,7 +48,7 @@ class Layout:
     size: int
 
     def views(self, flat: Any) -> dict[str, Any]:
-        """Segments by name, as views into the last axis of a NumPy array or a tensor (.., size)."""
+        """Return the segments by name, as views into the last axis of a NumPy array or a tensor (.., size)."""
         lead = flat.shape[:-1]
         return {s.name: flat[..., s.start : s.start + s.size].reshape(*lead, *s.shape) for s in self.segments}
 

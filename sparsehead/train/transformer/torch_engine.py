@@ -151,12 +151,12 @@ class TorchEngine(StepEngine):
         return max(1, math.ceil(CHUNK_NUMBERS / ((a.T + 1) * width)))
 
     def train_accuracy(self) -> float:
-        """Share of the training set that was right at the last step, before its update."""
+        """Return the share of the training set that was classified correctly at the last step, before its update."""
         return float(((self.margins > 0) == (self.labels > 0.5)).double().mean())
 
     @torch.no_grad()
     def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
-        """Predicted labels (n,) of bits (n, T) under the present weights."""
+        """Return predicted labels (n,) of bits (n, T) under the present weights."""
         given = torch.from_numpy(np.ascontiguousarray(bits)).to(self.flat)
         size = max(self.spec.m, 512) if self.a.L == 1 else self._chunk()
         out = [self._margins(part) for part in given.split(size)]
