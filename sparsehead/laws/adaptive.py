@@ -75,7 +75,9 @@ class Adaptive:
         return self._batches(wanted, merged, min(self.batch, max(probe_trials, trials // 2)))
 
     def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
-        """Round the wanted m to whole numbers within bounds, or to an earlier m within 2 %; respect max_trials."""
+        """Return the batches for the wanted m. Each m is rounded to a whole number from m_min to m_max, or to an
+        earlier m within 2 % of it; batches shrink so that max_trials is not exceeded.
+        """
         spent, proposals = sum(cell.trials for cell in merged), dict[int, int]()
         for m in wanted:
             n = min(most, self.batch, self.max_trials - spent)
