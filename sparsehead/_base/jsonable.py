@@ -1,8 +1,8 @@
 """Convert dataclasses to JSON values: one converter for every record that is written to a file.
 
 A field of a record may have the type bool, int, float, str, another dataclass, X | None, tuple[X, ...], tuple[X, Y],
-dict[str, X]; or dict[int, X] and dict[int, list[X]], whose keys are context lengths T. The latter are written as lists
-of rows, each with its T.
+dict[str, X]; or dict[int, X] and dict[int, list[X]], whose keys are context lengths T. Dicts whose keys are context
+lengths are written as lists of rows, each with its T.
 
 Two class attributes change what is written: `in_file` lists the names to write, in order (a property is written but
 not read); `named_by` is the field that holds the key under which a dict contains the object.

@@ -147,7 +147,7 @@ def cls_attention_stage(
     b_Q)/temperature. Trainable embeddings without a LayerNorm are multiplied into kappa and W_V; tokens are then
     two-hot vectors. The residual connection adds the constant [CLS] token.
 
-    W_V is covered on the distinct tokens or on the m mixtures, whichever are fewer. After a nonlinear sigma, W_C is
+    W_V is covered on the distinct tokens or on the m mixtures; the smaller set is used. After a nonlinear sigma, W_C is
     covered on the m values of sigma(mixture W_V).
 
     Paper: single-layer-capacity

@@ -25,8 +25,8 @@ from .norms import MatrixNorms
 def rank_linear(W: MatrixNorms, log_N: float) -> Charge:
     """Charge for the rank (rows + columns) numbers that describe a matrix W of small rank, at norm 2 ||W||_F.
 
-    If W has no more entries than that, charge for its entries at norm ||W||_F. Write W = P Q, where P has orthonormal
-    columns; P and Q are covered one after the other, each with half of the error.
+    If W has at most that many entries, charge for its entries at norm ||W||_F instead. Write W = P Q, where P has
+    orthonormal columns; P and Q are covered one after the other, each with half of the error.
     """
     rows, columns = min(as_float(W.rows), exp(log_N)), as_float(W.columns)
     return _by_rank(W, rows, columns, full=rows * columns)
@@ -112,7 +112,9 @@ def code_bits(source: Model | Layer) -> int:
 
 
 def compressed_bits(source: Model | Layer) -> int:
-    """Return the number of bits of the weights compressed by zlib, plus that of their length in Elias' gamma code."""
+    """Return the number of bits of the weights compressed by zlib, plus the bits of this number in Elias'
+    gamma code.
+    """
     raw = b"".join(np.ascontiguousarray(array, dtype="<f8").tobytes() for array in weights_in(source))
     length = len(zlib.compress(raw, 9))
     return 8 * length + 2 * (length.bit_length() - 1) + 1

@@ -15,7 +15,7 @@ minima of its terms.
 
 Rounding. Weights are known up to a factor and values up to a radius (`forward.tables`). `Mixture.blur` bounds, for each
 coordinate of Z_h = sum_t w_t (v_t - c_h, 1), the error that this causes, and the rounding error of its terms. `blurred`
-adds the rounding of sums in any order, `mixing_error` that of the model's own float64 mix.
+adds the rounding of sums in any order, `mixing_error` the rounding of the float64 mix that the model itself computes.
 """
 
 from abc import ABC, abstractmethod

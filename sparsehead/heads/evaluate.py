@@ -85,7 +85,9 @@ class _OneLayer:
 
     @cached_property
     def _from_lighter_bits(self) -> tuple[Float[Array, " c"], Float[Array, "rows c"]]:
-        """Return the sums with each bit at the value of smaller weight, and what the bit values 1 and 0 add to them."""
+        """Return the sums if each bit has its value of smaller weight, and the amounts that bits with value 1, and bits
+        with value 0, add to these sums.
+        """
         zero, one = self.parts[:-1, 0], self.parts[:-1, 1]
         up = one[..., -1:] > zero[..., -1:]
         raised = np.concatenate([np.where(up, one - zero, 0.0), np.where(up, 0.0, zero - one)])

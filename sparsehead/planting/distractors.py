@@ -28,7 +28,7 @@ KINDS = ("silent", "constant", "cancel")
 
 @dataclass(frozen=True, eq=False)
 class PlannedHead:
-    """One head: what it is for, the positions it attends to, and its vectors.
+    """One head: its purpose, the positions it attends to, and its vectors.
 
     Args:
         role: "reading", or the kind of distractor that it belongs to.

@@ -93,7 +93,7 @@ def bound_layer(
 
     Args:
         outside: why the layer is outside the class of the bound; empty if it is inside.
-        model: if the layer is that of a one-layer model of this library, this model; else None.
+        model: the one-layer model of this library to which the layer belongs; None for other layers.
     """
     if model is None:
         lengths = {"BX": radius}

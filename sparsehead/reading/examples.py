@@ -120,7 +120,7 @@ def pair_sums(bits: Shaped[Array, "m T"], p: float) -> tuple[float, float]:
         sum of g^2    mean n T,  variance n (3 T (T-1) + T k^2 - T^2) + m (m-1) (m-2) T (k - 1).
 
     The first sum grows with the squared deviations of the ones at each position, the second also with the squared
-    covariances of all pairs of positions. Rows beyond what `MOST_PRODUCTS` allows are left out.
+    covariances of all pairs of positions. If there are too many rows for `MOST_PRODUCTS`, only the first ones are used.
     """
     T = bits.shape[1]
     m = min(len(bits), max(2, math.isqrt(MOST_PRODUCTS // T)))

@@ -64,7 +64,9 @@ def _contents(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
 
 
 def _text(value: object) -> str:
-    """Return a value as text; for bytes that are not UTF-8, their repr, which equals none of our declarations."""
+    """Return a value as text. For bytes that are not UTF-8 return their repr, which differs from all of our
+    declarations.
+    """
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:

@@ -244,8 +244,9 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It reproduces
         thresholds and curves (results/law-literal), but its estimates from T = 400 on are below the paper's, attention
         is .636, and parity is not learned.
-    "mingpt": "paper" with minGPT's initialisation: minGPT's training loop decides what the text leaves open.
-    "best": needs few samples. A small model (d = 16, four heads) without dropout, PyTorch's default for linear maps,
+    "mingpt": "paper" with minGPT's initialisation: settings that the paper's text leaves open are those of minGPT's
+    training loop. "best": needs few samples. A small model (d = 16, four heads) without dropout, PyTorch's default for
+    linear maps,
         embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient at
         one position is of order 1/T. With a smaller eps Adam would move all T positions at the same speed, even those
         that only fit noise; with this eps a position moves in proportion to its gradient, so the few relevant ones move

@@ -1,8 +1,8 @@
 """Other interpretations of "best of five restarts", to find out whether one of them makes the success curve flatter.
 
-The paper's bars imply a flatter curve than preset "paper" has (`bars`). The paper's text defines a trial, but a program
-may by mistake run trials in another way. Here every dataset is trained from all five initialisations to the end, so
-that several protocols can be compared on the same runs:
+The paper's bars imply a flatter success curve than that of preset "paper" (`bars`). The paper's text defines a trial,
+but a program may by mistake run trials in another way. Here every dataset is trained from all five initialisations to
+the end, so that several protocols can be compared on the same runs:
 
     five runs       a trial succeeds if any of its runs passes at any check (the text; the library's protocol)
     one run         only the first initialisation counts

@@ -38,7 +38,8 @@ def posterior(f: SparseFunction, *, p: float, eta: float) -> Float[Array, " n"]:
 def survives(f: SparseFunction, *, p: float, eta: float) -> bool:
     """Return whether the best guess of y from z is f(z) on every pattern, with no ties.
 
-    Otherwise a learner that fits the likeliest label to what it sees does not find f, however many samples it has.
+    Otherwise a learner that fits the likeliest label for each pattern of bits that it sees does not find f, for any
+    number of samples.
 
     Paper: feature-noise
     """

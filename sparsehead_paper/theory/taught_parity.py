@@ -106,7 +106,7 @@ def _moments(
 
 
 def gap(d: int, k: int = 2) -> float:
-    """Return by how much, at zero scores, the gradient of the k relevant among d bits differs from that of the others.
+    """Return the difference, at zero scores, between the gradients of the k relevant bits and of the other d - k bits.
 
     The label is the parity of k bits and only bits are seen: (pi/d) sin(pi/d)^{k-1} cos(pi/d)^{d-k-1}. For k = 2 it is
     the gap of a node of the first level, about pi^2 / d^2.   Paper: taught-gap, untaught-parity
