@@ -65,6 +65,7 @@ class Law(Stage):
         function, s: the function to learn, and its sparsity.
         start: the first guess at m_80.
         with_map: also write success.json, for the heat map of all cells.
+        most: the largest m that is tried.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Law(Stage):
     s: int | None = 3
     start: int = 60
     with_map: bool = False
+    most: int = Adaptive.m_max
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -128,7 +130,9 @@ class Law(Stage):
             s=self.s,
             T=self.Ts,
             db=place.db,
-            policy=Adaptive(start=self.start, width=self.width, max_trials=max(1, self.most_trials)),
+            policy=Adaptive(
+                start=self.start, width=self.width, max_trials=max(1, self.most_trials), m_max=self.most
+            ),
             workers=place.workers,
             stored=place.stored,
             known={T: cells for T, cells in (known or {}).items() if T in self.Ts},

@@ -13,6 +13,7 @@ from .every_function import every_function
 from .failures import failures
 from .functions import functions
 from .gated import gated
+from .input_laws import input_laws
 from .interpreters import Interpreters
 from .law_stage import Law
 from .norms import norms
@@ -71,7 +72,7 @@ def settings_studies() -> tuple[Stage, ...]:
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
         attention("literal"), literal(), steepness(), protocols(), predicted(), every_function(), gated(), law_gated(),
-        Interpreters(), Pointers(), TaughtParity(),
+        Interpreters(), Pointers(), TaughtParity(), input_laws(),
     )  # fmt: skip
 
 

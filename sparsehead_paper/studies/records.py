@@ -94,6 +94,7 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "functions": LawsRecord,
     "predicted": LawsRecord,
     "every-function": LawsRecord,
+    "input-laws": LawsRecord,
     "pointers": PointersRecord,
     "interpreters": InterpretersRecord,
     "parity-settings": ParitySettingsRecord,
