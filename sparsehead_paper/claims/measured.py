@@ -18,7 +18,8 @@ FILES = {
     "support-appears": "appearance", "law-bars": "law-matched", "taught-one-step": "taught-parity",
     "token-regression-heads": "pointers", "token-laws": "pointers",
     "taught-own-steps": "taught-parity", "untaught-parity": "taught-parity", "difficulty-order": "functions",
-    "predicted-line": "predicted", "function-order": "every-function",
+    "predicted-line": "predicted", "function-order": "every-function", "flipped-laws": "input-laws",
+    "flipped-heads": "input-laws", "shifted-laws": "input-laws", "correlated-laws": "input-laws",
     **{
         label: label
         for label in (

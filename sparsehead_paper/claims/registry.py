@@ -28,6 +28,7 @@ from . import (
     linear_covers,
     lipschitz,
     neighbours,
+    neighbours_inputs,
     neighbours_measured,
     neighbours_noise,
     neighbours_tokens,
@@ -56,7 +57,9 @@ SECTIONS: dict[str, tuple[Claim, ...]] = {
     "Representation": _claims(representation, selection, limits, decoders),
     "Reading": _claims(reading),
     "Experiments": _claims(laws, experiments, studies, trained),
-    "Neighbours": _claims(neighbours, neighbours_tokens, neighbours_noise, neighbours_measured),
+    "Neighbours": _claims(
+        neighbours, neighbours_tokens, neighbours_noise, neighbours_inputs, neighbours_measured
+    ),
     "Errata of the paper": _claims(errata_paper),
     "Errata of the lecture notes": _claims(errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }

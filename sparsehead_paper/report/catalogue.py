@@ -169,6 +169,12 @@ BUILTIN = (
         pointers_chart,
     ),
     _measured(
+        "input-laws",
+        "Neighbours: laws for bits that are flipped, shifted or correlated.",
+        LawsRecord,
+        lambda found: laws_chart(found, title="Bits that are flipped, shifted or correlated"),
+    ),
+    _measured(
         "taught-parity",
         "Neighbours: parity with intermediate labels in one gradient step.",
         TaughtParityRecord,

@@ -12,6 +12,7 @@ every_function         laws of all functions of two and three bits, and what pre
 gated                  single runs of preset gated beside those of preset best
 proofs                 results of verify on learned models, and on models whose outputs were all computed
 read_trained, failures   functions read from trained models; why runs near the threshold fail
+input_laws             laws for bits that are flipped, shifted or correlated
 pointers, token_learners   tokens with pointers: too few heads, and samples that three learners need
 attributions, interpreters   methods that look for a support, on planted models whose support is proved
 evidence, interpretations, comparison, shares   which interpretation of the paper's text gives its numbers

@@ -21,7 +21,9 @@ from .attention import AttentionRecord, attention
 from .curves import CurvesRecord, curves
 from .failures import FailuresRecord, failures
 from .folder import has_results, read_results
-from .law_stage import SuccessRecord
+from .input_laws import InputCellsRecord, fresh_cells
+from .input_laws import observe_cells as observe_input_cells
+from .law_stage import LawsRecord, SuccessRecord
 from .parity import (
     MATCHED_READING,
     ParityRecord,
@@ -116,6 +118,8 @@ def spots(scale: str, seed: int = FRESH_SEED) -> list[Spot]:
     again(reading(), ReadTrialsRecord, observe_reading, (_in_read_cell, (24, 12)))
     again(appearance_plan(), AppearanceRecord, observe_appearance, (_in_read_cell, (6, 4)))
     again(failures(), FailuresRecord, observe_failures, (lambda spec: spec.T == 1000, (24, 12)))
+    kinds = (LawsRecord, InputCellsRecord)
+    found.append(Spot(fresh_cells(at, seed), kinds, observe_input_cells))
     return [spot for spot in found if spot.experiment.specs]
 
 

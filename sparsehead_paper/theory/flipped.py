@@ -13,6 +13,7 @@ import numpy as np
 
 from sparsehead._base.errors import DomainError
 from sparsehead._base.types import Array, Bool, Float, Shaped
+from sparsehead.floor.constants import covariance_rate
 from sparsehead.functions import SparseFunction, assignments
 
 
@@ -101,6 +102,51 @@ def least_samples(f: SparseFunction, *, p: float, eta: float, n_functions: int, 
     With fewer samples no learner names the right one with probability `success`.   Paper: feature-noise-floor
     """
     return (success * math.log(n_functions) - math.log(2)) / information(f, p=p, eta=eta)
+
+
+def covariance_per_ln_T(f: SparseFunction, *, p: float, eta: float) -> float:
+    """Return the samples per ln T of a learner that ranks positions by covariance, from bits with these flips.
+
+    It is the constant `covariance` of `floor.constants`, for P(z_j, y) in place of P(x_j, y). Bits far from a mean of
+    1/2, or rare labels, make it grow by more than 1/(1 - 2 eta)^2, the growth of var(z) var(y) / cov(z, y)^2 at
+    p = 1/2.   Paper: flipped-laws, shifted-laws
+
+    >>> from sparsehead.functions import majority
+    >>> [round(covariance_per_ln_T(majority(range(3), T=3), p=0.5, eta=eta), 2) for eta in (0.0, 0.25)]
+    [7.64, 31.64]
+    """
+    seen = chances(f.s, p) @ flips(f.s, eta)
+    one = seen * posterior(f, p=p, eta=eta)
+    bits, worst = assignments(f.s), math.inf
+    for j in range(f.s):
+        pair = np.array([[(each * (bits[:, j] == z)).sum() for each in (seen - one, one)] for z in (0, 1)])
+        worst = min(worst, covariance_rate(pair))
+    return 1 / worst if worst > 1e-12 else math.inf
+
+
+def chain_conjunction_rate(s: int, T: int, c: float) -> float:
+    """Return P(y = 1) for an AND of s positions of a chain of T bits, averaged over all sets of s positions.
+
+    Neighbours in the set that are g apart agree with probability (1 + c^g)/2.   Paper: correlated-laws
+
+    >>> chain_conjunction_rate(2, 3, 0.0), chain_conjunction_rate(2, 2, 0.5)
+    (0.25, 0.375)
+    """
+    # ends[t]: the sum over sets of the size so far that end at t of P(all ones)
+    ends = np.full(T, 0.5)
+    gaps = np.abs(np.subtract.outer(np.arange(T), np.arange(T)))
+    agree = np.triu((1 + float(c) ** gaps) / 2, k=1)
+    for _ in range(s - 1):
+        ends = ends @ agree
+    return float(ends.sum()) / math.comb(T, s)
+
+
+def least_samples_by_labels(positive_rate: float, *, n_functions: int, success: float) -> float:
+    """Return (success ln K - ln 2)/H(y), a floor for any distribution of the inputs, K = n_functions.
+
+    `positive_rate` is P(y = 1), averaged over the K functions.   Paper: correlated-laws
+    """
+    return (success * math.log(n_functions) - math.log(2)) / _entropy(positive_rate)
 
 
 def _entropy(q: float) -> float:

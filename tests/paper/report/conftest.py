@@ -106,6 +106,7 @@ def made_up_results():
             ),
         ),
         "every-function": several,
+        "input-laws": several,
         "interpreters": InterpretersRecord(3, 32, planted),
         "taught-parity": TaughtParityRecord(
             (GapCell(64, 8, 0.9, 0.04, 500, 0.8, 0.1), GapCell(128, 8, 0.95, 0.02, 1000, 0.9, 0.08)),
