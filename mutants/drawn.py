@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,12 @@ from operators import Change, changes, parses
 ROOT = Path(__file__).resolve().parents[1]
 COUNT, LEAST = 480, 50
 # by folder, where it lies in the checkout and beside tests/, unless it is a folder of sparsehead/ with tests/FOLDER
-PLACES = {"theory": ("sparsehead_paper/theory", "tests/paper/theory")}
+PLACES = {
+    "theory": ("sparsehead_paper/theory", "tests/paper/theory"),
+    "studies": ("sparsehead_paper/studies", "tests/paper/studies"),
+}
+# by folder, the only files that are changed, and tested by the files of the same names; all files of other folders
+ONLY = {"studies": ("pointers", "token_learners", "taught_parity", "input_laws")}
 # by folder, tests besides those of its place and tests/house/test_doctests.py
 TESTS = {
     "certify": (),
@@ -41,6 +47,7 @@ TESTS = {
         "tests/paper/claims/test_representation.py", "tests/paper/claims/test_sparse_functions.py",
         "tests/cli/test_build.py",
     ),
+    "studies": ("tests/paper/claims/test_neighbours.py",),
 }  # fmt: skip
 
 
@@ -55,8 +62,12 @@ def place(folder: str) -> tuple[str, str]:
 
 @cache
 def candidates(folder: str) -> tuple[Change, ...]:
-    files = sorted((ROOT / place(folder)[0]).rglob("*.py"))
+    files = [f for f in sorted((ROOT / place(folder)[0]).rglob("*.py")) if _taken(folder, f.stem)]
     return tuple(c for file in files for c in changes(str(file.relative_to(ROOT)), text_of(file)))
+
+
+def _taken(folder: str, stem: str) -> bool:
+    return stem in ONLY.get(folder, (stem,))
 
 
 @cache
@@ -64,11 +75,16 @@ def text_of(path: Path) -> str:
     return path.read_text()
 
 
-def sample(folder: str, seed: int, count: int) -> list[Change]:
-    """The `count` changes of a folder whose names hash lowest with the seed, among those that parse."""
+def sample(folder: str, seed: int, count: int, files: Sequence[str] = ()) -> list[Change]:
+    """The `count` changes of a folder whose names hash lowest with the seed, among those that parse.
+
+    With `files`, only changes of these.
+    """
     rank = lambda c: hashlib.sha256(f"{seed} {c.name}".encode()).digest()  # noqa: E731
     found: list[Change] = []
     for change in sorted(candidates(folder), key=rank):
+        if files and change.file not in files:
+            continue
         if len(found) < count and parses(change.applied(text_of(ROOT / change.file))):
             found.append(change)
     return found
@@ -102,5 +118,6 @@ def find(start: str) -> list[Change]:
 
 def test_files(folder: str) -> list[str]:
     """The files whose tests a folder's changes are shown to."""
-    own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / place(folder)[1]).glob("test_*.py"))
+    tests = sorted((ROOT / place(folder)[1]).glob("test_*.py"))
+    own = [str(f.relative_to(ROOT)) for f in tests if _taken(folder, f.stem.removeprefix("test_"))]
     return [*own, *TESTS[folder], "tests/house/test_doctests.py"]

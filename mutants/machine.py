@@ -2,6 +2,8 @@
 
     python mutants/machine.py                               what changed since it was last judged, and RESULT.md
     python mutants/machine.py --folder capacity --count 60  one folder's first 60
+    python mutants/machine.py --folder theory --file sparsehead_paper/theory/flipped.py --count 9
+                                                            the first 9 of one file
     python mutants/machine.py --list [--survivors]          the sample, and what is known of it
     python mutants/machine.py --show ID                     the difference; the start of an ID is enough
     python mutants/machine.py --only ID                     judge this one again
@@ -122,12 +124,12 @@ def is_known(change: Change, results: dict[str, Result], explained: dict[str, st
     )
 
 
-def judge_folder(folder: str, asked: list[Change], jobs: int) -> None:
-    """Judge these changes of a folder; each result is kept as it is found."""
+def judge_folder(folder: str, asked: list[Change], jobs: int, tests: list[str]) -> None:
+    """Judge these changes of a folder by all of its tests, or by some; each result is kept as it is found."""
     with tempfile.TemporaryDirectory(prefix="machine-") as place:
         tree = copy_tree(ROOT, Path(place) / "whole")
         print(f"{folder}: {len(asked)} to try", flush=True)
-        lines = lines_of(tree, folder)
+        lines = lines_of(tree, folder, tests)
         with ProcessPoolExecutor(jobs, get_context("fork"), _take_copy, (tree,)) as pool:
             work = {pool.submit(_judge, c, affordable(reaching(c, lines))): c for c in asked}
             for done in as_completed(work):
@@ -206,6 +208,12 @@ def report(chosen: dict[str, list[Change]], survivors: bool) -> None:
 def options_from(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", action="append", choices=TESTS, help="only this folder; may be repeated")
+    parser.add_argument(
+        "--file", action="append", default=[], help="only changes of this file; may be repeated"
+    )
+    parser.add_argument(
+        "--tests", action="append", default=[], help="ask only this file of tests; may be repeated"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default 0)")
     parser.add_argument("--count", type=int, help=f"changes per folder (default: {COUNT} over all folders)")
     parser.add_argument("--list", action="store_true", help="only print the sample")
@@ -239,7 +247,10 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n\n".join(map(difference, find(options.show))))
             return 0
         counts = shares(COUNT)
-        chosen = {f: sample(f, options.seed, options.count or counts[f]) for f in options.folder or TESTS}
+        chosen = {
+            f: sample(f, options.seed, options.count or counts[f], options.file)
+            for f in options.folder or TESTS
+        }
         if options.list or options.survivors:
             report(chosen, options.survivors)
             return 0
@@ -247,7 +258,7 @@ def main(arguments: list[str] | None = None) -> int:
         if work:
             preload()
         for folder, asked in work:
-            judge_folder(folder, asked, options.jobs)
+            judge_folder(folder, asked, options.jobs, options.tests)
     except (Broken, Unanswered) as error:
         print(f"mutants: {error}"[:2000], file=sys.stderr)
         return 2
@@ -259,7 +270,7 @@ def main(arguments: list[str] | None = None) -> int:
 def conclude(chosen: dict[str, list[Change]], options: argparse.Namespace) -> int:
     """Write the page for a whole sample, and say what is left to explain."""
     results, explained = recall(), equivalents()
-    if not (options.folder or options.count or options.seed):
+    if not (options.folder or options.count or options.seed or options.file):
         write_part(HERE / "RESULT.md", HEADING, section(chosen, options.seed))
     drawn = [c.id for asked in chosen.values() for c in asked]
     alive = [name for name in drawn if name in results and not results[name].by]

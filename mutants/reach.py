@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -100,11 +101,14 @@ def trace_hash(test_file: str, folder: str, tests: dict[str, list[Any]]) -> str:
     )
 
 
-def lines_of(tree: Path, folder: str) -> Lines:
-    """Which tests run which lines, from machine-lines.json where neither the tests nor what they ran has changed."""
+def lines_of(tree: Path, folder: str, tests: Sequence[str] = ()) -> Lines:
+    """Which tests run which lines, from machine-lines.json where neither the tests nor what they ran has changed.
+
+    With `tests`, only those of these files.
+    """
     known: Lines = json.loads(LINES.read_text()) if LINES.is_file() else {}
     found: Lines = {}
-    for file in test_files(folder):
+    for file in tests or test_files(folder):
         old = known.get(file, {"hashes": {}, "tests": {}})
         if old["hashes"].get(folder) != trace_hash(file, folder, old["tests"]):
             started = time.monotonic()

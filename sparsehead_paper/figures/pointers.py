@@ -14,7 +14,7 @@ from ..theory.pointers import share_missed
 
 
 def pointers_chart(record: PointersRecord) -> Chart:
-    """Draw relative errors by number of heads with the floor in grey; and m against N (q = 1) and q (N = 16).
+    """Draw relative errors by number of heads with the floor in grey; and m against N (q = 1) and q (N = 8).
 
     A bar leads from the largest m that fails to the least from which all m tried are learned.
     """
@@ -46,14 +46,14 @@ def pointers_chart(record: PointersRecord) -> Chart:
     if ends:
         panels += [
             _law(ends, "N", "tokens N, q = 1", "datum.q === 1"),
-            _law(ends, "q", "pointers q, N = 16", "datum.N === 16"),
+            _law(ends, "q", "pointers q, N = 8", "datum.N === 8"),
         ]
     return finish(
         alt.hconcat(*panels, spacing=16),
         title=f"Errors of heads that list {q} tokens are within {off:.2f} of the share that must be missed",
         subtitle=[
             f"Left: fresh samples, {count(listing, 'run')}; grey: theory. Right: averages of q of N numbers.",
-            f"A point: the m from which the median of three runs is below {LEARNED}; its bar starts at half of that m.",
+            f"A point: the m from which the median of five runs is below {LEARNED}; its bar starts at the m below.",
         ],
         data={"points": points, "floor": floor, "ends": ends},
         width=760,

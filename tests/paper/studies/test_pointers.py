@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from sparsehead_paper.claims.claim import Context
+from sparsehead_paper.claims.neighbours_measured import check_token_laws
 from sparsehead_paper.studies import pointers as study
 from sparsehead_paper.studies.folder import read_results, write_results
 from sparsehead_paper.studies.pointers import PointerRun, Pointers, PointersRecord
@@ -82,7 +84,7 @@ def test_a_threshold_lies_above_every_failure():
 
 
 def test_the_stage_resumes_from_its_results_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(study, "GRIDS", {"heads": {(4, 1): (3, 4)}})
+    monkeypatch.setattr(study, "GRIDS", {"heads": {(4, 1): (6, 7)}})
     monkeypatch.setattr(study, "TRAINING", {"heads": {"steps": 50, "rate": 3e-2}})
     problems = [(p, r) for p, r in Pointers().cells() if not p.ordered or p.heads == 1]
     monkeypatch.setattr(Pointers, "cells", lambda self: iter(problems))
@@ -90,7 +92,7 @@ def test_the_stage_resumes_from_its_results_file(tmp_path, monkeypatch):
     place = Workplace(tmp_path / "db", tmp_path, report=lambda title, progress: seen.append(progress.done))
     assert Pointers().run(place) == []
     first = read_results(tmp_path, "pointers", PointersRecord)
-    assert len(first.runs) == seen[-1] == 3 + 9 and first.complete
+    assert len(first.runs) == seen[-1] == 5 + 15 and first.complete
     kept = PointersRecord(tuple(run for run in first.runs if run.m != 8), complete=False)
     write_results(tmp_path, "pointers", kept)
     calls = []
@@ -98,7 +100,39 @@ def test_the_stage_resumes_from_its_results_file(tmp_path, monkeypatch):
         learners, "trained", lambda problem, runs, test: calls.append(runs) or [0.5] * len(runs)
     )
     assert Pointers().run(Workplace(tmp_path / "db", tmp_path, add=True)) == []
-    assert calls == [[(seed, 8) for seed in range(3)]]
-    assert len(read_results(tmp_path, "pointers", PointersRecord).runs) == 12
+    assert calls == [[(seed, 8) for seed in range(5)]]
+    assert len(read_results(tmp_path, "pointers", PointersRecord).runs) == 20
     assert "--stored" in Pointers().run(Workplace(tmp_path / "db", tmp_path, stored=True))[0]
     assert "runs" in Pointers().summary()[1]
+
+
+def brackets(heads=(8, 16, 64, 256, 1024), feed_forward=(64, 512, 4096), recurrent=(32, 128, 1024)):
+    """Runs that fail at each of these m, and are learned at 1.4 times it: N = 4, 8, 16, of heads also 64 and 512."""
+    rows = [
+        (learner, N, m)
+        for learner, ms in (("heads", heads), ("feed-forward", feed_forward), ("recurrent", recurrent))
+        for N, m in zip((4, 8, 16, 64, 512), ms)
+    ]
+    return PointersRecord(
+        tuple(
+            run_of(size, error, learner=learner, N=N)
+            for learner, N, m in rows
+            for size, error in ((0, 0.01), (m, 0.5), (round(1.4 * m), 0.1))
+        )
+    )
+
+
+@pytest.mark.claim("token-laws")
+def test_brackets_that_overlap_leave_the_token_laws_undecided(tmp_path):
+    def verdict(record):
+        write_results(tmp_path, "pointers", record)
+        return check_token_laws(Context(options={"results": str(tmp_path)})).verdict
+
+    assert verdict(brackets()) == "holds"
+    assert verdict(brackets(heads=(8, 16, 64, 256, 1900))) == "undecided"  # grows by 5.3 to 10.4, N by 8
+    assert verdict(brackets(heads=(8, 16, 64, 256, 4096))) == "refuted"
+    assert (
+        verdict(brackets(recurrent=(70, 128, 1024))) == "undecided"
+    )  # by 10.5 to 20.5; heads by 5.7 to 11.6
+    assert verdict(brackets(feed_forward=(2, 4, 8))) == "refuted"  # fewer samples than heads
+    assert verdict(PointersRecord(brackets().runs[:-2])) == "undecided"
