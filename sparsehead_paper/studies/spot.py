@@ -47,8 +47,8 @@ UNCHECKED = {
     "bound-training": "it shows one run",
     "predicted": "it is not measured to its end; law-best checks preset best on the paper's task",
     "every-function": "a trial that fails takes up to half a minute; law-best checks preset best",
-    "taught-parity": "its file has counts, not the trials behind them",
-    "pointers": "its runs train many models at once and keep none; the claim about heads trains a few afresh",
+    "taught-parity": "its file has counts, not the trials behind them; the claim about one step runs two trials afresh",
+    "pointers": "its runs train many models at once and keep none; both claims train a few afresh",
     "dropout": "its 24 pairs are too few for a test, and a run with dropout takes a quarter of a minute",
 }
 # Of each law: preset and changes, and numbers of fresh trials by (T, m): of the default scale, and of "quick".

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sparsehead_paper.claims import neighbours_measured
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.neighbours_measured import check_token_laws
 from sparsehead_paper.studies import pointers as study
@@ -123,7 +124,11 @@ def brackets(heads=(8, 16, 64, 256, 1024), feed_forward=(64, 512, 4096), recurre
 
 
 @pytest.mark.claim("token-laws")
-def test_brackets_that_overlap_leave_the_token_laws_undecided(tmp_path):
+def test_brackets_that_overlap_leave_the_token_laws_undecided(tmp_path, monkeypatch):
+    fresh = neighbours_measured._fresh_averages(0, 91)
+    assert fresh["heads"] < study.LEARNED < fresh["feed-forward"]
+    monkeypatch.setattr(neighbours_measured, "_fresh_averages", lambda seed, m: fresh)
+
     def verdict(record):
         write_results(tmp_path, "pointers", record)
         return check_token_laws(Context(options={"results": str(tmp_path)})).verdict
@@ -136,3 +141,5 @@ def test_brackets_that_overlap_leave_the_token_laws_undecided(tmp_path):
     )  # by 10.5 to 20.5; heads by 5.7 to 11.6
     assert verdict(brackets(feed_forward=(2, 4, 8))) == "refuted"  # fewer samples than heads
     assert verdict(PointersRecord(brackets().runs[:-2])) == "undecided"
+    fresh["heads"] = 0.3
+    assert verdict(brackets()) == "undecided"
