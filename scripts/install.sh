@@ -10,21 +10,22 @@ done=$(mktemp)
 trap 'rm -f "$log" "$out" "$done"' EXIT
 pip() { "$python" -m pip install --quiet "$@"; }
 
-# The same from requirements.lock, with a line every ten seconds: how many of its packages have been fetched.
+# The same from requirements.lock, with a line every ten seconds: how many of its packages are fetched, then how many unpacked.
 pip_lock() {
     total=$(grep -c '^[A-Za-z0-9].*==' requirements.lock)
     echo "Installing $total packages into .venv: one to four minutes, once."
     ("$python" -m pip install --progress-bar off --no-deps --require-hashes -r requirements.lock >"$out" 2>"$log"
         echo $? >"$done") &
+    site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     seconds=0
     while [ ! -s "$done" ]; do
         sleep 1
         seconds=$((seconds + 1))
         if [ $((seconds % 10)) -eq 0 ]; then
             if grep -q '^Installing collected' "$out"; then
-                echo "  $seconds s: all are fetched and being unpacked"
+                echo "  $seconds s: $(find "$site" -maxdepth 1 -name '*.dist-info' | wc -l) of $total packages unpacked"
             else
-                echo "  $seconds s: $(grep -c '^Collecting' "$out") of $total packages"
+                echo "  $seconds s: $(grep -c '^Collecting' "$out") of $total packages fetched"
             fi
         fi
     done

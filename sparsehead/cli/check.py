@@ -63,8 +63,8 @@ def _check_files(model: Path, certificate: Path, as_json: bool) -> None:
         sentence, holds = f"does not hold: {reason}.", False
     except UNREADABLE as error:
         raise FileError(
-            f"{shown_path(model)} and {shown_path(certificate)} cannot be read as a model and its certificate "
-            f"({type(error).__name__}: {str(error)[:80]})."
+            f"{shown_path(model)} and {shown_path(certificate)} cannot be read as a model (.safetensors) "
+            f"and its certificate (.json), in this order: {str(error)[:80]}."
         ) from None
     emit(
         {"holds": holds, "sentence": sentence},

@@ -30,15 +30,16 @@ def known_records(path: Path) -> list[Record]:
 
 
 def stored_runs(db: Path) -> list[dict[str, Any]]:
-    """Return the runs that have a model: of the user's store the newest, then the examples."""
-    found = []
+    """Return the runs that have a model: of the user's store the newest, then the examples; each run once."""
+    found: dict[str, dict[str, Any]] = {}
     most_shown = 20  # runs of the user's store in the list, the newest
     for source, path in stores(db):
         with_model = [record for record in known_records(path) if MODEL in record.arrays]
         if source == "store":
             with_model = sorted(with_model, key=lambda record: -record.created)[:most_shown]
-        found += [_run_row(record, source) for record in with_model]
-    return found
+        for record in with_model:
+            found.setdefault(record.id, _run_row(record, source))
+    return list(found.values())
 
 
 def _run_row(record: Record, source: str) -> dict[str, Any]:

@@ -6,12 +6,12 @@ A figure that needs no experiment is computed when it is drawn.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from sparsehead._base.arguments import meant
 from sparsehead._base.errors import DomainError, SparseheadError
 from sparsehead._base.plugins import Registry
 from sparsehead.figures.attention import attention_weights
@@ -286,8 +286,9 @@ def draw(name: str, folder: Path = RESULTS, fresh: Path | None = None) -> Chart:
         FileError: the results file is missing, damaged or of another version.
     """
     if name not in FIGURES:
-        near = "".join(f", perhaps {found!r}" for found in get_close_matches(name, FIGURES, n=1))
-        raise DomainError(f"there is no figure {name!r}{near}; the figures are {', '.join(FIGURES)}.")
+        raise DomainError(
+            f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}.{meant(name, FIGURES)}"
+        )
     chart, file = FIGURES[name].draw(folder), FIGURES[name].needs
     if fresh is not None and file is not None and name in FRESH and has_results(fresh, file):
         kind, add = FRESH[name]

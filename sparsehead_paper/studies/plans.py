@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
+from sparsehead._base.arguments import meant
 from sparsehead._base.errors import DomainError
 
 from .attention import attention
@@ -98,7 +99,9 @@ def only(names: Iterable[str]) -> list[Stage]:
     wanted = list(names)
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise DomainError(f"there is no experiment {unknown[0]!r}; the experiments are {', '.join(known)}.")
+        raise DomainError(
+            f"there is no experiment {unknown[0]!r}; the experiments are {', '.join(known)}.{meant(unknown[0], known)}"
+        )
     return [stage for name, stage in known.items() if name in wanted]
 
 

@@ -490,6 +490,17 @@ def test_the_tour_goes_from_a_flipped_bit_to_a_checked_proof(visit):
     v.page.wait_for_selector(".tour", state="detached")
 
 
+def test_the_next_step_of_the_tour_keeps_what_the_page_has_meanwhile_put_into_its_address(visit):
+    v = visit("/learn")
+    v.go("/learn?m=14#tour=2")
+    v.wait_text(".tour", "Starve it")
+    v.page.get_by_label("seed", exact=True).fill("5")
+    v.page.wait_for_function("() => location.search.includes('seed=5')")
+    v.page.click(".tour >> text=Next")
+    v.wait_text(".tour", "Watch it fail")
+    assert v.page.url.endswith("/learn?m=14&seed=5#tour=3")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_fits_a_telephone_in_the_dark(visit, path):

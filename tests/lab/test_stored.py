@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sparsehead.certify.check import Refused, check
-from sparsehead.lab.stored import EXAMPLES, known_records
+from sparsehead.lab.stored import EXAMPLES, known_records, stored_runs
 from sparsehead.train.learn import learn_spec
 from sparsehead.train.spec import TrainSpec
 
@@ -41,6 +41,12 @@ def test_a_stored_run_is_listed_shown_read_probed_and_proved(api, runs):
     model = api.post(f"/api/learn/{key}/model").content
     said = check(model, api.post(f"/api/learn/{key}/certificate").content)
     assert said.startswith("holds: on all 2^50 inputs") and "(x5, x20, x30) is 111" in said
+
+
+def test_a_run_that_was_trained_again_is_listed_once_as_the_users_own():
+    again = stored_runs(EXAMPLES)
+    assert [run["source"] for run in again] == ["store", "store"]
+    assert len({run["id"] for run in again}) == 2
 
 
 def test_what_is_not_proved_has_no_certificate_and_what_is_not_stored_is_not_found(api, runs):

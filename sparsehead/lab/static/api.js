@@ -47,7 +47,7 @@ export function useRuns(turn = "", onProblem = () => {}) {
   useEffect(() => {
     let gone = false;
     get("/api/learn").then(({ runs }) => {
-      if (!gone) setFound({ runs, first: (runs.find((run) => run.source === "example" && run.solved) || runs[0])?.id || "" });
+      if (!gone) setFound({ runs, first: (runs.find((run) => run.source === "example" && run.solved) || runs.find((run) => run.solved) || runs[0])?.id || "" });
     }, (error) => { if (!gone) onProblem(error.message); });
     return () => { gone = true; };
   }, [turn]);

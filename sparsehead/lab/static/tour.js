@@ -54,14 +54,15 @@ export function Tour({ step, go }) {
     const timer = setInterval(() => setDone((old) => old || isDone()), 300);
     return () => clearInterval(timer);
   }, [step]);
-  const here = location.pathname + location.search;
+  // Asked for at the click: a page writes its state into the address a moment after this panel was drawn.
+  const here = () => location.pathname + location.search;
   const to = (n) => {
     const { href, stay } = STEPS[n - 1];
     // Going back to a page shows it as the step before left it.
     const same = href === null || n < step || location.pathname === stay;
     const target = n < step ? STEPS.slice(0, n).reverse().find((one) => one.href).href : href;
     const proof = stay && !same ? document.querySelector('a[href^="/check?run="]')?.getAttribute("href") : null;
-    go(`${proof || (same && n > step ? here : target)}#tour=${n}`);
+    go(`${proof || (same && n > step ? here() : target)}#tour=${n}`);
   };
   return html`<aside class="tour" aria-label="Tour">
     <p class="tour-title"><b>${title}</b> <span class="soft">${step} of ${STEPS.length}</span></p>
@@ -69,7 +70,7 @@ export function Tour({ step, go }) {
     <div class="row">
       ${step > 1 && html`<button type="button" onClick=${() => to(step - 1)}>Back</button>`}
       ${step < STEPS.length && html`<button type="button" class=${done ? "main" : ""} onClick=${() => to(step + 1)}>Next</button>`}
-      <button type="button" class="plain" onClick=${() => go(here)}>${step < STEPS.length ? "End the tour" : "Done"}</button>
+      <button type="button" class="plain" onClick=${() => go(here())}>${step < STEPS.length ? "End the tour" : "Done"}</button>
       <span class="good" role="status">${done ? "✓ seen" : ""}</span>
     </div>
   </aside>`;

@@ -77,7 +77,7 @@ export default function Check() {
       <//></div>
       <div class="stack">
         <${Problem}>${problem}<//>
-        ${answer ? html`<${Answer} ...${answer} />` : html`<${Card}><p>Waiting for the ${missing.join(" and the ")}.</p><//>`}
+        ${answer ? html`<${Answer} ...${answer} />` : html`<${Card}><p>${dropped || problem ? `Waiting for the ${missing.join(" and the ")}.` : "The certificate is being written."}</p><//>`}
         ${answer?.holds && html`<${Card} title="Try to cheat"><p>Open the certificate in an editor, change a value from 1 to 0, and drop it again: it no longer holds.</p><//>`}
       </div>
     </div>`;
