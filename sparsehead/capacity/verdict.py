@@ -88,8 +88,14 @@ def smallest(
 
 
 def factor_text(factor: float | None) -> str:
-    """Return `vacuous_by` as text with three digits."""
-    return "more than 1e300" if factor is None else f"{factor:.3g}"
+    """Return `vacuous_by` as text: three digits, or a whole number from 100 to a million.
+
+    >>> factor_text(1.1224), factor_text(3459.2), factor_text(2.98e10)
+    ('1.12', '3,459', '2.98e+10')
+    """
+    if factor is None:
+        return "more than 1e300"
+    return f"{factor:,.0f}" if 100 <= factor < 1e6 else f"{factor:.3g}"
 
 
 def finite(x: float) -> float | None:

@@ -104,23 +104,36 @@ BUILTIN = (
         lambda law: examples.story_figure(law.thresholds.values()),
         needs="law-best",
     ),
-    Figure("law", "Paper 2, notes 5: samples needed against T, on the paper's range.", _law, needs="law"),
-    _measured("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", LawResult, law_figure),
+    _measured(
+        "law-matched",
+        "Paper 2 under preset paper, the reading of its text that fits most of its figures.",
+        LawResult,
+        law_figure,
+    ),
+    _measured("law-literal", "Paper 2 under preset literal, its text read literally.", LawResult, law_figure),
+    Figure("law", "Paper 2, notes 5: samples needed against T under preset fast.", _law, needs="law"),
+    _measured(
+        "law-grid",
+        "Paper 2 by its own protocol under preset fast: its whole grid of (T, m).",
+        LawResult,
+        law_figure,
+    ),
     _measured(
         "law-decades",
-        "Ours: the law over decades of T: floor, fits, bound.",
+        "Ours: preset fast over decades of T: floor, fits, bound.",
         LawResult,
         lambda law: law_figure(law, bound=bound_samples(list(law.thresholds))),
     ),
     _measured(
-        "law-matched", "Paper 2 under the reading that fits most of its figures.", LawResult, law_figure
+        "law-matched-decades",
+        "Ours: preset paper without dropout, over decades of T.",
+        LawResult,
+        law_figure,
     ),
-    _measured("law-literal", "Paper 2 under its text read literally.", LawResult, law_figure),
+    _measured("law-best", "Ours: preset best, meant to need few samples.", LawResult, law_figure),
     _measured(
-        "law-matched-decades", "Ours: that reading without dropout, over decades of T.", LawResult, law_figure
+        "law-gated", "Ours: preset gated, heads whose bits decide what is attended.", LawResult, law_figure
     ),
-    _measured("law-best", "Ours: a recipe meant to need few samples.", LawResult, law_figure),
-    _measured("law-gated", "Ours: heads whose bits decide what is attended.", LawResult, law_figure),
     _measured("failures", "Ours: why runs near the threshold fail.", FailuresRecord, failures_chart),
     _measured(
         "readings", "Ours: readings of the paper's text, by evidence.", InterpretationsRecord, readings_chart

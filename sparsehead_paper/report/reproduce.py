@@ -227,8 +227,8 @@ def plan_text(stages: Sequence[Stage], expected: Sequence[float], workers: int) 
     """Return the plan as text: for each stage its purpose, number of trials and expected time; the total last."""
     rows = [(*stage.summary(), seconds) for stage, seconds in zip(stages, expected, strict=True)]
     rows.append(("Checks, figures and report", "", REPORT_SECONDS))
-    wide = max(len(title) for title, _, _ in rows)
-    lines = [f"  {title:{wide}}  {trials:>18}  {minutes(seconds):>9}" for title, trials, seconds in rows]
+    wide, longest = (max(len(row[i]) for row in rows) for i in (0, 1))
+    lines = [f"  {title:{wide}}  {trials:>{longest}}  {minutes(seconds)}" for title, trials, seconds in rows]
     total = minutes(sum(expected) + REPORT_SECONDS)
     return "\n".join(["The plan:", *lines, f"In all {total} with {_processes(workers)}, from experience."])
 

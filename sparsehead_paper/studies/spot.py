@@ -152,7 +152,7 @@ def _together(group: Sequence[Spot]) -> Experiment:
         return lambda store, _: spot.experiment.collect[spot.name](store, spot.experiment)
 
     names = [spot.name for spot in group]
-    title = f"Fresh trials of {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if names[3:] else "")
+    title = f"Fresh trials of {', '.join(names[:2])}" + (f" and {len(names) - 2} more" if names[2:] else "")
     specs = dict.fromkeys(spec for spot in group for spec in spot.experiment.specs)
     collect = {spot.name: collected(spot) for spot in group}
     return replace(group[0].experiment, name=names[0], title=title, specs=tuple(specs), collect=collect)

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from sparsehead.capacity.verdict import factor_text
 from sparsehead.cli.app import main
 from sparsehead.heads.model_file import save
 
@@ -162,7 +163,7 @@ def test_other_forms_say_how_many_samples_they_lack(capsys):
     _, plain, _ = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--json")
     found, lines = json.loads(plain), " ".join(out.split())
     for name in ("ours", "paper"):
-        assert f", vacuous, below 1 at {found['factors'][name]:.3g} times m" in lines
+        assert f", vacuous, below 1 at {factor_text(found['factors'][name])} times m" in lines
     assert (
         found["gaps"]["ours"] == found["gaps"]["paper"]
         and found["factors"]["ours"] != found["factors"]["paper"]

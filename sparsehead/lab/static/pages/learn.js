@@ -196,7 +196,7 @@ function Sharpening({ looks, support, done, replay }) {
       <input type="range" min="0" max=${looks.length - 1} value=${i} aria-label="training step shown" aria-valuetext=${`step ${step}`}
         onInput=${(e) => { setPlaying(false); setAt(Number(e.target.value)); }} />
       <${Heat} rows=${heat} height=${Math.min(180, Math.max(60, 4 * looks.length))} top=${top} label="attention by position from left to right, training steps from top to bottom" />
-      <p class="hint">Positions from left to right, ${looks.length} moments of training from top to bottom; the darker the more attention.</p>`}
+      <p class="hint">Positions from left to right, ${looks.length} moments of training from top to bottom; the stronger the colour, the more attention.</p>`}
   <//>`;
 }
 
