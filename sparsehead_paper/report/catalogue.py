@@ -206,7 +206,7 @@ BUILTIN = (
         "attention", "Paper 3 right, notes 6 right: attention per example.", AttentionRecord, _attention
     ),
     _measured("curves-paper", "Paper 3 left under the reading that fits most.", CurvesRecord, _curves),
-    _measured("attention-paper", "Paper 3 right under that reading.", AttentionRecord, _attention),
+    _measured("attention-paper", "Paper 3 right under preset paper.", AttentionRecord, _attention),
     _measured(
         "parity",
         "Paper 4, notes 7: loss on parity.",
