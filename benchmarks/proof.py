@@ -10,7 +10,7 @@
 
 AND, OR and majority of 3 for the short lengths, AND of 3 for the long ones; presets `best` and `fast`, m = 200, the
 first seeds whose runs are solved. FOLDER is outside the checkout; it keeps rows too, so that a run that was stopped
-goes on. Times are processor seconds. Where the proved share misses the bar of 1e-9 (`best`) or 1e-6 (`fast`), wrong
+goes on; the rows of an existing --out file count as measured, unless FOLDER has newer ones. Times are processor seconds. Where the proved share misses the bar of 1e-9 (`best`) or 1e-6 (`fast`), wrong
 inputs among random ones are counted: a model that is wrong on a larger share cannot be proved.
 """
 
@@ -89,13 +89,17 @@ def sampled_wrong(model: sh.Model, inputs: int) -> int:
     return wrong
 
 
-def measured(folder: Path, paths: list[Path], *, share: bool, only_known: bool) -> tuple[ProofRow, ...]:
-    """Measure, or leave out, the models that have no row in FOLDER/share.jsonl or all.jsonl yet; return all rows."""
+def measured(
+    folder: Path, paths: list[Path], *, share: bool, only_known: bool, out: Path | None
+) -> tuple[ProofRow, ...]:
+    """Measure, or leave out, the models that have no row yet; return all rows.
+
+    Rows stand in FOLDER/share.jsonl or all.jsonl, and in `out`.
+    """
     store = folder / ("share.jsonl" if share else "all.jsonl")
-    known = (
-        [ProofRow(**json.loads(line)) for line in store.read_text().splitlines()] if store.exists() else []
-    )
-    rows = {(row.preset, row.family, row.T, row.seed): row for row in known}
+    known = json.loads(out.read_text())["rows"] if out is not None and out.exists() else []
+    known += [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+    rows = {(row.preset, row.family, row.T, row.seed): row for row in (ProofRow(**each) for each in known)}
     found = []
     for path in paths:
         preset, family, T, seed = path.stem.split("-")
@@ -155,7 +159,7 @@ def main() -> None:
         return
     share = options.what == "share"
     paths = kept(options.folder, options.T or list(LONG if share else SHORT), options.each)
-    rows = measured(options.folder, paths, share=share, only_known=options.known)
+    rows = measured(options.folder, paths, share=share, only_known=options.known, out=options.out)
     print(*proof_counts(rows, share=share), sep="\n")
     if options.out is not None:
         given = ["FOLDER" if word == str(options.folder) else word for word in sys.argv[1:]]

@@ -44,9 +44,9 @@ def prove_by_patterns(model: Model, f: SparseFunction, splits: Splits | None = N
     """
     if splits is None or not (applies(model) and np.isfinite(largest_output(model))):
         return _whole_patterns(model, f)
-    proof = nothing(f, "interval arithmetic would take minutes")
-    # 2^21 patterns x tokens x heads x coordinates take about a second
-    if relu_chain(model) is not None or 2**f.s * f.T * model.H * model.d <= 2**21:
+    proof = nothing(f, "interval arithmetic would take longer than splitting")
+    # 2^17 patterns x tokens x heads x coordinates take a tenth to half a second
+    if relu_chain(model) is not None or 2**f.s * f.T * model.H * model.d <= 2**17:
         proof = _whole_patterns(model, f)
     if proof.holds or judge(model, f, proof.inputs)[1].min() <= 0:
         return proof
