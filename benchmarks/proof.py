@@ -10,8 +10,9 @@
 
 AND, OR and majority of 3 for the short lengths, AND of 3 for the long ones; presets `best` and `fast`, m = 200, the
 first seeds whose runs are solved. FOLDER is outside the checkout; it keeps rows too, so that a run that was stopped
-goes on; the rows of an existing --out file count as measured, unless FOLDER has newer ones. Times are processor seconds. Where the proved share misses the bar of 1e-9 (`best`) or 1e-6 (`fast`), wrong
-inputs among random ones are counted: a model that is wrong on a larger share cannot be proved.
+goes on; the rows of an existing --out file count as measured, unless FOLDER has newer ones. Times are processor
+seconds. Where the proved share misses the bar of 1e-9 (`best`) or 1e-6 (`fast`), wrong inputs among random ones are
+counted: a model that is wrong on a larger share cannot be proved.
 """
 
 import argparse
