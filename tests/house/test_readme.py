@@ -99,6 +99,14 @@ def test_the_figures_of_the_paper_are_the_committed_results():
     assert [row for row in rows if row not in text] == []
 
 
+def test_every_results_file_has_a_row_in_the_table_of_files():
+    _, table = (ROOT / "results" / "README.md").read_text().split("## The files")
+    first = re.findall(r"^\| (`[^|]*) \|", table, flags=re.M)
+    named = {name for cell in first for name in re.findall(r"`([\w-]+)(?:\.json)?`", cell)}
+    there = {path.stem for path in (ROOT / "results").glob("*.json")}
+    assert there - named == {"measured"} and named <= there | {"steepness"}  # which is not measured yet
+
+
 def test_the_ratios_are_those_measured():
     """Tracr (benchmarks/build.py), a PyTorch loop (make bench), WeightWatcher (benchmarks/norms.py)."""
     rows = {r["tool"]: r for r in result("build_vs_tracr")["rows"] if (r["function"], r["T"]) == ("and", 256)}
