@@ -104,7 +104,7 @@ def test_every_results_file_has_a_row_in_the_table_of_files():
     first = re.findall(r"^\| (`[^|]*) \|", table, flags=re.M)
     named = {name for cell in first for name in re.findall(r"`([\w-]+)(?:\.json)?`", cell)}
     there = {path.stem for path in (ROOT / "results").glob("*.json")}
-    assert there - named == {"measured"} and named <= there | {"steepness"}  # which is not measured yet
+    assert there - named == {"measured"} and named <= there
 
 
 def test_the_ratios_are_those_measured():
