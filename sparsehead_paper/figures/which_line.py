@@ -10,13 +10,13 @@ from sparsehead.figures.encodings import by_name, log_axis
 from sparsehead.figures.theme import WIDTH, Chart, finish, named
 
 from ..studies.law_stage import LawsRecord
-from ..studies.predicted import nearness, ratios
+from ..studies.predicted import ALONE, nearness, ratios
 
 
 def which_line_chart(record: LawsRecord) -> Chart:
-    """Draw one row per theoretical learner: m_80 of two presets over the learner's, one point per p, s and T."""
+    """Draw one row per theoretical learner: m_80 of preset `best` over the learner's, one point per p, s and T."""
     every = ratios(record)
-    colours = {"best": BLUE, "gated": ORANGE}
+    colours = {"best": BLUE, ALONE: ORANGE}
     found = [row for row in every if row.preset in colours]
     if not found:
         raise DomainError("which line: there is nothing to draw yet, 0 pairs of thresholds arrived.")
@@ -55,7 +55,7 @@ def which_line_chart(record: LawsRecord) -> Chart:
         title=f"Which line does gradient descent follow? {said}",
         subtitle=[
             f"AND of s bits; one point for each p, s and T: {len({row['setting'] for row in rows})} settings.",
-            "On the dashed line both need the same number of samples. Trials of presets have five runs.",
+            "On the dashed line both need the same number of samples. With five runs the best one counts.",
             "COMP eliminates; DD adds definite positions; SCOMP covers the rest; greedy and one step use covariances.",
         ],
         data={"points": rows, "equal": [{"ratio": 1.0}]},
