@@ -61,7 +61,7 @@ def per_ln_T(function: str | SparseFunction, *, s: int | None = None, p: float, 
     return PerLnT(
         information=max(_inverse(target.s - len(R), _given(target, R)) for R in target.reveals()),
         position=max(_inverse(1, _part(pair, 0) + _part(pair, 1)) for pair in pairs),
-        covariance=max(_inverse(1, covariance_rate(pair)) for pair in pairs),
+        covariance=max(_inverse(1, _covariance_rate(pair)) for pair in pairs),
         elimination=None if label is None else max(_inverse(1, _part(pair, label)) for pair in pairs),
     )
 
@@ -97,7 +97,7 @@ def _single(target: Target) -> int | None:
     return next((label for label in (1, 0) if counts[label] == 1), None)
 
 
-def covariance_rate(pair: Float[Array, "2 2"]) -> float:
+def _covariance_rate(pair: Float[Array, "2 2"]) -> float:
     """Return the rate J of the covariance score (docstring of this file): the supremum of a concave function of u.
 
     It is found by bisection on the derivative.

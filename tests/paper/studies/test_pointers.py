@@ -9,7 +9,7 @@ from sparsehead_paper.claims import neighbours_measured
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.neighbours_measured import check_token_laws
 from sparsehead_paper.studies import pointers as study
-from sparsehead_paper.studies.folder import read_results, write_results
+from sparsehead_paper.studies.folder import committed, read_results, write_results
 from sparsehead_paper.studies.pointers import PointerRun, Pointers, PointersRecord
 from sparsehead_paper.studies.stage import Workplace
 from sparsehead_paper.theory import pointers as theory
@@ -143,3 +143,22 @@ def test_brackets_that_overlap_leave_the_token_laws_undecided(tmp_path, monkeypa
     assert verdict(PointersRecord(brackets().runs[:-2])) == "undecided"
     fresh["heads"] = 0.3
     assert verdict(brackets()) == "undecided"
+
+
+def test_the_committed_runs_are_those_of_the_plan():
+    """Each (learner, N, q, heads, m) with the same seeds: a changed plan makes the committed file incomplete."""
+    record = read_results(committed(), "pointers", PointersRecord)
+    planned = {
+        (p.learner, p.N, p.q, p.d, p.ordered, p.heads, m, seed)
+        for p, runs in Pointers().cells()
+        for seed, m in runs
+    }
+    found = [(r.learner, r.N, r.q, r.d, r.ordered, r.heads, r.m, r.seed) for r in record.runs]
+    assert set(found) == planned and len(found) == len(planned) and record.complete
+    assert all(record.threshold(name, *cell) for name, grid in study.GRIDS.items() for cell in grid)
+    # no cell starts at a size that is learned, and fresh samples at every step suffice for all
+    assert all(
+        (record.threshold(name, *cell) or (0,))[0] for name, grid in study.GRIDS.items() for cell in grid
+    )
+    fresh = [record.errors(name, *cell, 0) for name, grid in study.GRIDS.items() for cell in grid]
+    assert max(sorted(errors)[2] for errors in fresh) < study.LEARNED / 5

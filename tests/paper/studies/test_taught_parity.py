@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsehead_paper.studies import plans
-from sparsehead_paper.studies.folder import read_results
+from sparsehead_paper.studies.folder import committed, read_results
 from sparsehead_paper.studies.stage import Workplace
 from sparsehead_paper.studies.taught_parity import (
     TaughtParity,
@@ -79,3 +79,18 @@ def test_the_stage_writes_what_it_measures(tmp_path):
 def test_reproduce_knows_the_stage():
     assert plans.command_for("taught-parity") == "sparsehead reproduce --only taught-parity"
     assert plans.only(["taught-parity"]) == [TaughtParity()]
+
+
+def test_the_committed_cells_are_those_of_the_plan():
+    plan, record = TaughtParity(), read_results(committed(), "taught-parity", TaughtParityRecord)
+    cells = [(d, k) for d in plan.ds for k in plan.ks]
+    assert [(c.d, c.k, c.n, c.trials) for c in record.steps] == [
+        (d, k, size * d, plan.repeats) for d, k in cells for size in plan.sizes
+    ]
+    assert [(c.d, c.k, c.n, c.trials) for c in record.own] == [
+        (d, k, plan.sizes[-1] * d, plan.own_repeats) for d, k in cells
+    ]
+    assert [(c.d, c.k, c.n) for c in record.gaps] == [(d, k, plan.sizes[-1] * d) for d, k in cells]
+    assert [(c.d, c.k, c.n, c.steps, len(c.accuracies)) for c in record.direct] == [
+        (plan.ds[0], k, 64 * plan.ds[0], plan.direct_steps, 5) for k in plan.direct
+    ]

@@ -99,3 +99,5 @@ def test_nodes_and_gaps_that_do_not_exist_are_refused():
         taught.population_gradient(6, 4, 3)
     with pytest.raises(DomainError, match="even k"):
         taught.gap(8, 3)
+    with pytest.raises(DomainError):
+        taught.gap(8, 0)
