@@ -289,6 +289,8 @@ def test_the_spectral_proxy_of_values_that_are_zero():
     model = transformer(L=1, H=1, k=3, scale=100.0)
     layer = replace(model.layers[0], W_V=np.zeros((1, 9, 3)))
     assert spectrum(replace(model, layers=(layer,))) == pytest.approx(1 + 2 * math.sqrt(5 * 9))
+    terms = spectra.spectrum_terms(spectra.model_spectra(replace(model, layers=(layer,))), 9)
+    assert terms[1] == (0.0, 0.0) and terms[0][0] == 0  # V: nothing to cover; QK: gamma is 0
 
 
 def test_the_proxy_for_the_paper_of_random_layers():
