@@ -18,7 +18,8 @@ from sparsehead_paper.report.catalogue import FIGURES
 from sparsehead_paper.studies import plans
 from sparsehead_paper.studies.agreement import LEVEL, Agreement, Shares, Values, compared
 from sparsehead_paper.studies.folder import committed, read_results, write_results
-from sparsehead_paper.studies.law_stage import Law, SuccessRecord
+from sparsehead_paper.studies.input_laws import SPOTS
+from sparsehead_paper.studies.law_stage import Law, Laws, LawsRecord, SuccessRecord
 from sparsehead_paper.studies.origin import Origin, note_origin, origins
 from sparsehead_paper.studies.parity import MATCHED_READING
 from sparsehead_paper.studies.spot import LAWS, UNCHECKED, checks, spots, stages
@@ -52,6 +53,10 @@ def test_fresh_trials_have_the_settings_of_the_committed_ones_and_none_of_their_
             own = [settings(spec) for spec in stage.specs]
             assert all(settings(spec) in own for spec in specs), spot.name
             assert not {spec.seed for spec in stage.specs} & {spec.seed for spec in specs}
+        elif isinstance(stage, Laws):
+            known = {law.label: law.cells for law in read_results(committed(), spot.name, LawsRecord).laws}
+            assert all(m in [cell.m for cell in known[label][T]] for label, T, m, _ in SPOTS)
+            assert len(specs) == sum(trials for *_, (trials, _) in SPOTS)
         else:
             assert isinstance(stage, Law)
             given, cells = LAWS[spot.name]
