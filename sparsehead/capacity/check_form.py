@@ -1,4 +1,6 @@
-"""`check_form`: try to refute a form by packings of small classes; check that it is monotone and free of units."""
+"""`check_form`: try to refute a form by packings of small classes; check that it is monotone and does not depend on
+units.
+"""
 
 import math
 from collections.abc import Iterator

@@ -165,7 +165,9 @@ def find_architecture(given: Any) -> Architecture | None:
 
 
 def architecture_of(kind: Any) -> Architecture:
-    """Return the architecture of a model type; raise DomainError if the type, and so its scores, are unknown."""
+    """Return the architecture of a model type; raise DomainError if the type is unknown, since its formula for scores
+    is then unknown too.
+    """
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise DomainError(

@@ -133,6 +133,6 @@ def code_realizable(nats: float, *, m: int, delta: float) -> float:
 
 
 def vc_order(source: Model | Layer, T: int) -> float:
-    """Return L W ln(T W) for a model with L layers, or for one layer, with W weights on T tokens."""
+    """Return L W ln(T W) for L layers with W weights on T tokens; L = 1 if `source` is a single layer."""
     W = sum(array.size for array in weights_in(source))
     return (source.L if isinstance(source, Model) else 1) * W * math.log(T * W)

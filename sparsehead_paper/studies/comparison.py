@@ -52,7 +52,9 @@ class Race:
         return [reading for reading in self.readings if reading not in self.left]
 
     def round(self, n: int, sweep: AnySweep, place: Workplace) -> None:
-        """Run n trials per number for each remaining interpretation; if `sweep` runs none, stop at missing trials."""
+        """Run n trials for each remaining interpretation and each of the paper's numbers. If `sweep` only reads a
+        store, stop at the first missing trial.
+        """
         for number in self.numbers:
             specs = {reading: number.specs(reading, n) for reading in self.alive}
             if self.stopped or not self._measure(number, specs, sweep, place):
