@@ -72,9 +72,7 @@ class Frame(Sequence[Row]):
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` if it is a Python number, text or None; convert other values to a number if possible, else to
-    text.
-    """
+    """Return `value` if it is a Python number, text or None; else convert it to a number if possible, or to text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 

@@ -136,8 +136,6 @@ def _without_current_folder() -> Iterator[None]:
 
 
 def search_path() -> list[str]:
-    """Return sys.path without the current folder, which is kept only if PYTHONPATH or an installed package put it
-    there.
-    """
+    """Return sys.path without the current folder, unless PYTHONPATH or an installed package put it there."""
     first = [] if sys.flags.safe_path or sys.path[:1] not in ([""], [os.getcwd()]) else sys.path[:1]
     return [folder for folder in sys.path[len(first) :] if folder]

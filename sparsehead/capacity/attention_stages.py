@@ -127,9 +127,7 @@ def _with_constant(
 
 
 def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | None, bool | None]:
-    """Return the norms of W_QK and of the value path of head h, and whether the head's queries and values
-    have biases.
-    """
+    """Return norms of W_QK and of the value path of head h, and whether its queries and values have biases."""
     W_Q, b_Q = fold(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h])
     W_K, _ = fold(layer.norm_attention, layer.W_K[h], None)
     W_V, b_V = fold(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])

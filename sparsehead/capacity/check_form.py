@@ -1,6 +1,4 @@
-"""`check_form`: try to refute a form by packings of small classes; check that it is monotone and does not depend on
-units.
-"""
+"""`check_form`: try to refute a form by packings of small classes; check that it is monotone and unit-free."""
 
 import math
 from collections.abc import Iterator
@@ -121,9 +119,7 @@ def check_form(form: FormLike, *, classes: int = 100, seed: int = 0) -> FormChec
 
 
 def stated(form: Form, small: SmallClass) -> float:
-    """Return ln N(eps) of a class by a form. If the form has both C/eps^2 and a covering of its own, take the
-    smaller.
-    """
+    """Return ln N(eps) of a class by a form: the smaller of C/eps^2 and the form's own covering, if it has both."""
     price = Pricing(form)
     items: tuple[Item, ...]
     if small.heads is not None:

@@ -49,9 +49,7 @@ class DeclaredClass:
 
     @property
     def usual_eps(self) -> float:
-        """Return half the margin, the resolution of the realisable bound; the margin itself if its half underflows to
-        0.
-        """
+        """Return half the margin, the realisable bound's resolution; the margin itself if half of it is 0 in floats."""
         return self.margin_used / 2 or self.margin_used
 
     def by_form(

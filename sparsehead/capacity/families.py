@@ -44,9 +44,7 @@ def _mpt_scale(config: Any, layer: int, k: int) -> float:
 
 
 def _t5_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Any:
-    """Return the mask plus T5's bias, which depends on distance; the first layer computes it and passes it to the
-    others.
-    """
+    """Return the mask plus T5's bias by distance; the first layer computes the bias and passes it to the others."""
     bias, mask = arguments.get("position_bias"), arguments.get("mask")
     bias = module.compute_bias(T, T) if bias is None else bias
     return (bias if mask is None else bias + mask)[0]
@@ -165,9 +163,7 @@ def find_architecture(given: Any) -> Architecture | None:
 
 
 def architecture_of(kind: Any) -> Architecture:
-    """Return the architecture of a model type; raise DomainError if the type is unknown, since its formula for scores
-    is then unknown too.
-    """
+    """Return the architecture of a model type; raise DomainError for an unknown type, whose scores are unknown too."""
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise DomainError(

@@ -112,18 +112,14 @@ def code_bits(source: Model | Layer) -> int:
 
 
 def compressed_bits(source: Model | Layer) -> int:
-    """Return the number of bits of the weights compressed by zlib, plus the bits of this number in Elias'
-    gamma code.
-    """
+    """Return the number of bits of the weights compressed by zlib, plus that number's bits in Elias' gamma code."""
     raw = b"".join(np.ascontiguousarray(array, dtype="<f8").tobytes() for array in weights_in(source))
     length = len(zlib.compress(raw, 9))
     return 8 * length + 2 * (length.bit_length() - 1) + 1
 
 
 def code_gap(nats: float, *, m: int, delta: float) -> float:
-    """Return sqrt((nats + ln 1/delta)/2m), a bound on P(error) - training error for a function that has a code of
-    `nats` nats.
-    """
+    """Return sqrt((nats + ln 1/delta)/2m), a bound on P(error) - training error for a code of `nats` nats."""
     return math.sqrt((nats - math.log(delta)) / (2 * m))
 
 

@@ -98,9 +98,7 @@ def _embedding_stage(model: Model, price: Pricing) -> Stage:
 
 
 def _read_out(model: Model, price: Pricing, *, log_R: float, log_m: float, done: int = 0) -> list[Stage]:
-    """Return the stages of the decoder, on m rows read at [CLS]: its ReLU layers without the first `done`, and the
-    vector w.
-    """
+    """Return the decoder's stages on m rows read at [CLS]: its ReLU layers without the first `done`, and w."""
     stages: list[Stage] = []
     for i, dense in enumerate(model.decoder[done:], start=done):
         if i == 0 and model.final_norm is not None:

@@ -57,9 +57,7 @@ def small_classes(rng: np.random.Generator, kinds: Sequence[str], count: int) ->
 
 
 def interval(rng: np.random.Generator) -> SmallClass:
-    """Return the class of all numbers w in [-a, a], applied to one point b: covering [-ab, ab] takes ceil(ab/eps) balls
-    of radius eps.
-    """
+    """Return all numbers w in [-a, a], applied to one point b: ceil(ab/eps) balls of radius eps cover [-ab, ab]."""
     a, b, r = _size(rng), _size(rng), float(rng.uniform(1, 30))
     balls = math.ceil(r * JUST_BELOW)
     one = MatrixNorms(a, a, a, a, a, 1, 1)
@@ -137,9 +135,7 @@ def low_rank(rng: np.random.Generator) -> SmallClass:
 
 
 def score_volume(rng: np.random.Generator) -> SmallClass:
-    """Return the class of all d x d matrices W with ||W||_F <= B, as scores e_i^T W e_j on all pairs of
-    unit vectors.
-    """
+    """Return the class of d x d matrices with ||W||_F <= B, as scores e_i^T W e_j on all pairs of unit vectors."""
     d, B, b = int(rng.integers(1, 4)), _size(rng), _size(rng)
     r = float(10 ** rng.uniform(0.3, 3))
     lower = max(_log_ball(d * d) + d * d * math.log(r / 2), 0.0)

@@ -54,9 +54,7 @@ def radius_with_one(log_radius: float, biased: bool) -> float:
 
 
 def unless_zero(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
-    """Return the bias, or None if all entries are zero; `Pricing.kept` adds the penalty for looking at the trained
-    bias.
-    """
+    """Return the bias, or None if all its entries are zero; `Pricing.kept` adds the penalty for knowing this."""
     return None if bias is None or not bias.any() else bias
 
 

@@ -59,9 +59,7 @@ def line_of(values: Ball) -> Line | None:
 
 
 def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> Choices:
-    """Return the tokens' scores, and their values o on the line, as `Choices` in float64; [CLS] has weight 0 if it is
-    not attended to.
-    """
+    """Return scores and values o on the line as float64 `Choices`; [CLS] has weight 0 if it is not attended to."""
     plain, o = scores.mid[..., 0], line.o
     if not model.attends_cls:
         plain, o = np.vstack([plain, np.full((1, 2), -np.inf)]), np.vstack([o, np.zeros((1, 2))])

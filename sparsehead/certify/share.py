@@ -42,9 +42,7 @@ class Part:
 
     @property
     def weight(self) -> float:
-        """Return an upper bound of the probability of a wrong input in this part; TINY allows for products that
-        underflow.
-        """
+        """Return an upper bound of the probability of a wrong input in this part; TINY covers underflow."""
         return self.chance * self.share * ROOM + TINY
 
 
@@ -161,9 +159,7 @@ def _events(model: Model) -> int:
 
 
 def enumerated_share(model: Model, f: SparseFunction, chance: Float[Array, " T"]) -> float:
-    """Try all inputs; return the probability of those on which model and f differ, or on which rounding does not allow
-    to tell.
-    """
+    """Try all inputs; return the probability of those on which model and f differ, or may differ given rounding."""
     total, inputs_at_once = 0.0, 2**14
     for start in range(0, 2**f.T, inputs_at_once):
         numbers = np.arange(start, min(2**f.T, start + inputs_at_once))

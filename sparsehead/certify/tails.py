@@ -76,9 +76,7 @@ class MostInputs(Mixture):
     def _gain(
         self, sums: Sums, own: Float[Array, "P k f"], theta: Float[Array, "P f"]
     ) -> Float[Array, "P f"]:
-        """Return a lower bound of g . Z - theta D, where D is the head's denominator, that fails with probability
-        `each`.
-        """
+        """Return a lower bound of g . Z - theta D, D the head's denominator; it fails with probability `each`."""
         G = np.concatenate([own, -theta[:, None]], axis=1)
         return sums.middle(G) - sums.beyond(G, self.log_each, (-1.0,))[0]
 
@@ -164,9 +162,7 @@ def tail_chances(
 def log_chernoff(
     terms: Float[Array, "B n 2"], p: Float[Array, " n"], level: Float[Array, " B"], rate: Float[Array, " B"]
 ) -> Float[Array, " B"]:
-    """Return an upper bound of ln( exp(-rate level) prod_t E exp(rate terms_t) ); infinite if it cannot be
-    evaluated.
-    """
+    """Return an upper bound of ln( exp(-rate level) prod_t E exp(rate terms_t) ); infinite if it overflows."""
     at = rate[:, None, None] * terms
     top = at.max(axis=2)
     inner = np.exp(at - top[..., None])

@@ -172,9 +172,7 @@ def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
 
 
 def finite_weights(part: Any) -> bool:
-    """Return whether all arrays and numbers in a model, its layers and its encoding are finite, including those that
-    the model does not use.
-    """
+    """Return whether all arrays and numbers in a model, its layers and its encoding are finite, used or not."""
     if isinstance(part, np.ndarray | float):
         return bool(np.isfinite(part).all())
     if isinstance(part, tuple):

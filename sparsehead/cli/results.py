@@ -165,9 +165,7 @@ def _echo_object(
 
 
 def _name_damage(db: Path, damage: Sequence[str]) -> None:
-    """Raise an error that names the damaged rows which were left out, if there are any; the command then exits with
-    code 2.
-    """
+    """Raise an error (exit code 2) that names the damaged rows that were left out, if there are any."""
     from ..store.opening import damaged
     from ..store.results import named
 

@@ -119,9 +119,7 @@ def _check(encoding: Any, method: str, heads: str, readout: str | None, epsilon:
 def _on_named(
     f: SparseFunction, name: str, d: int | None, seed: int | None, on: OnEncoding
 ) -> tuple[Model, dict[str, Any]]:
-    """Return the model on the encoding of this name, of width d; if d is None, of the first width tried
-    that suffices.
-    """
+    """Return the model on the encoding of this name, of width d or, if d is None, of the first sufficient width."""
     make, fixed = ENCODINGS[name].make, ENCODINGS[name].width
     if make is None:
         return on(None, d=d)

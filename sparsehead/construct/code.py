@@ -117,8 +117,8 @@ def _small_weights(s: int, signs: bool) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache
 def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders s"]]:
-    """Return the orders of {0,1}^s without ties that ascending positive weights induce, and for each the smallest
-    weights that induce it.
+    """Return the orders of {0,1}^s, without ties, that ascending positive weights induce, each with its smallest
+    weights.
     """
     largest = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}[
         s
@@ -154,9 +154,7 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
 
 
 def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
-    """Lower single weights of the code as long as the number of changes does not grow; a smaller sum of weights means a
-    larger gap.
-    """
+    """Lower single weights while the number of changes does not grow; a smaller sum of weights means a larger gap."""
     while len(code.weights) <= 12:
         w = np.array(code.weights)
         smaller = [

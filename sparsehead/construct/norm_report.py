@@ -50,9 +50,7 @@ def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag:
 
 
 def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
-    """Return the norms of W_QK by formula for a compact one-head model with one-hot rows and a positive code; None for
-    other models.
-    """
+    """Return norms of W_QK by formula, for compact one-head models with one-hot rows and positive code; else None."""
     code = model.meta.get("code")
     if code is None or model.encoding.P is not None or min(code) < 0 or f.s == 0:
         return None

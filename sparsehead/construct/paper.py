@@ -145,9 +145,7 @@ def _additive_layer(
 
 
 def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[Layer, Float[Array, "n k"]]:
-    """Return the layer for the paper's encoding (c), in which [CLS] has the score of a relevant bit 1, and
-    the targets.
-    """
+    """Return the layer for the paper's encoding (c), where [CLS] has the score of a relevant 1, and the targets."""
     scores_and_values = np.ones((f.s + 1, f.s + 1))
     scores_and_values[: f.s, 1:] = np.eye(f.s)
     scores_and_values[f.s, 1:] = -1.0

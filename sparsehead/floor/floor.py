@@ -264,9 +264,7 @@ def _binomial(n: int, p: float) -> list[float]:
 
 
 def entropy(one: float, zero: float) -> float:
-    """Return the entropy in bits of two probabilities with sum 1; both are arguments, since 1 - q is inexact for small
-    q.
-    """
+    """Return the entropy in bits of two probabilities with sum 1; both are given, as 1 - q is inexact for small q."""
     pairs = ((one, zero), (zero, one))
     nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)
     return nats / math.log(2)

@@ -48,9 +48,7 @@ from .target import Shared, Target, overlaps
 
 
 def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tuple[int, ...]) -> float:
-    """Return an upper bound on P_opt, the best success rate, at m samples, with these roles (relevant bits)
-    revealed.
-    """
+    """Return an upper bound on P_opt, the best success rate at m samples, if these roles' positions are revealed."""
     ln_share = math.log(guesses) - math.log(target.left(revealed, T))
     if ln_share >= 0 or m > MOST_SAMPLES:
         return 1.0

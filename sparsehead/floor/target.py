@@ -20,8 +20,8 @@ from ..functions.tables import assignments, ones
 
 @dataclass(frozen=True)
 class Target:
-    """A table of 2^s labels (bit i of the index is role i), with Bernoulli(p) bits, and labels flipped with probability
-    `noise`.
+    """A table of 2^s labels (bit i of the index is role i), for Bernoulli(p) bits; `noise` is the share of flipped
+    labels.
     """
 
     values: tuple[int, ...]
@@ -40,9 +40,7 @@ class Target:
 
     @cached_property
     def symmetries(self) -> list[tuple[int, ...]]:
-        """Return the permutations of the roles that do not change the table; used only for tables that are not
-        symmetric.
-        """
+        """Return the permutations of roles that do not change the table; used only if the table is not symmetric."""
         values, bits = np.array(self.values), assignments(self.s).astype(np.int64)
         orders = itertools.permutations(range(self.s))
         return [order for order in orders if np.array_equal(values[bits @ (1 << np.array(order))], values)]
@@ -56,9 +54,7 @@ class Target:
         return placements // sum(all(order[i] == i for i in revealed) for order in self.symmetries)
 
     def reveals(self) -> list[tuple[int, ...]]:
-        """Return the sets of fewer than s roles that may be revealed; one set of each size if the function is
-        symmetric.
-        """
+        """Return the sets of fewer than s roles that may be revealed; for a symmetric function one of each size."""
         sizes = range(self.s)
         if self.by_count is not None:
             return [tuple(range(r)) for r in sizes]

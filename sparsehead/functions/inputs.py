@@ -46,9 +46,7 @@ def p_text(p: tuple[float, ...]) -> str:
 
 
 def named_inputs(text: str) -> str:
-    """Return `text`; if it names a sampler, append a hash of the sampler's source, so that a changed sampler is another
-    experiment.
-    """
+    """Return `text`; a sampler's name gets a hash of its source, so that a changed sampler is another experiment."""
     if text.startswith("p:") or "@" in text:
         return text
     found = read_inputs(text, 1)

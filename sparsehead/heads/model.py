@@ -256,9 +256,7 @@ class Model(WithChart):
 def mix_bits(
     bits: Int[Array, "n T"], A: Float[Array, "n tokens"], values: Float[Array, "tokens 2 v"]
 ) -> Float[Array, "n v"]:
-    """Return one head's mixed values in a one-layer model: the head's values from `cls_tables`, averaged with the
-    weights A.
-    """
+    """Return one head's mixed values in a one-layer model: its values from `cls_tables`, averaged with weights A."""
     ones = A * np.pad(bits.astype(np.float64), ((0, 0), (0, 1)))  # [CLS] has no bit; both its entries agree
     return token_mix(A - ones, values[:, 0]) + token_mix(ones, values[:, 1])
 

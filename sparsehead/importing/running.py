@@ -100,9 +100,7 @@ def _ask_bits(module: nn.Module, dtype: torch.dtype, device: torch.device, bits:
 
 
 def run_embedded(module: nn.Module, encoding: Encoding, readout: Readout, *, batch_first: bool) -> Run:
-    """Return the function bits -> outputs of a module that maps tokens to states; the output is `readout` of the state
-    at [CLS].
-    """
+    """Return the function bits -> outputs of a module from tokens to states; the output is `readout` at [CLS]."""
     source = type(module).__name__
     device, dtype = _home(module)
     E, P, cls, w = (

@@ -59,9 +59,7 @@ def head_tables(model: Model) -> dict[str, Any] | None:
 
 
 def built_record(written: "WrittenModel") -> dict[str, Any]:
-    """Return the content of the page Build about a head: the record of `sparsehead build --json`, its verdict and
-    tables.
-    """
+    """Return the content of the page Build: the record of `sparsehead build --json`, the verdict and tables."""
     tables = {"head": head_tables(written.model), "weights": weight_matrices(written.model)}
     return {**written.to_dict(), "verdict": written.verdict, **tables}
 

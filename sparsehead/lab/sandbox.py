@@ -215,9 +215,7 @@ def _columns(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
-    """Learn a formula from a table; return the record of `sparsehead learn --data --json` with its verdict and all
-    methods.
-    """
+    """Learn from a table; return the record of `sparsehead learn --data --json`, its verdict and all methods."""
     from ..datasets import dataset
     from ..datasets.dataset import cuts_of
     from ..train.learn import learn

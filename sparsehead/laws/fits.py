@@ -121,9 +121,7 @@ def fit_laws(
 
 
 def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
-    """Return why no law is the best one: a misfit, or a second law that is nearly as good; "" if there is a
-    best law.
-    """
+    """Return why there is no best law: a misfit, or a second law that is nearly as good; "" if there is one."""
     if departures:
         said = "; ".join(one.words for one in departures)
         return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"

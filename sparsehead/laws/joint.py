@@ -212,9 +212,7 @@ class _Candidates:
     def gains(
         self, covariance: Float[Array, "k k"], wanted: Float[Array, " k"]
     ) -> tuple[Float[Array, " places"], Callable[[int], Float[Array, "k k"]]]:
-        """Return each place's gain per cost, and a function from the index of a place to the covariance after a batch
-        there.
-        """
+        """Return each place's gain per cost, and a function: index of a place -> covariance after a batch there."""
         along = self.gradient @ covariance
         variance = (along * self.gradient).sum(axis=1)
         # If x is uncertain, the information is averaged over values of x, most of which give less.

@@ -74,9 +74,7 @@ class LawResult(ResultsRecord, WithChart):
 
     @property
     def misfit(self) -> str:
-        """Return the sentences of the notes that say how trials depart from the fitted success curve; empty if they do
-        not.
-        """
+        """Return the notes' sentences on how trials depart from the fitted success curve; empty if they do not."""
         notes = (self.note, *(threshold.note for threshold in self.thresholds.values()))
         return next((note[note.index("misfit") :] for note in notes if "misfit" in note), "")
 

@@ -65,9 +65,7 @@ class Trials:
 
     @cached_property
     def at(self) -> Float[Array, "cells n_T"]:
-        """Return the matrix with one row for each cell and one column for each T: 1 where the cell belongs to that T,
-        else 0.
-        """
+        """Return a matrix, cells by context lengths: 1 where the cell belongs to that T, else 0."""
         return np.eye(len(self.Ts))[self.which]
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
@@ -77,9 +75,7 @@ class Trials:
         return float(each.sum())
 
     def loss(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
-        """Return minus the penalised log-likelihood, which `minimise` minimises; infinite if the curve is
-        not finite.
-        """
+        """Return minus the penalised log-likelihood, for `minimise`; infinite if the curve is not finite."""
         value = -self.plain(log_m80, log_slope) - float(slope_penalty(log_slope))
         return value if math.isfinite(value) else math.inf
 

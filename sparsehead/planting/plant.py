@@ -130,9 +130,7 @@ def _widths(plan: Plan, difficulty: float) -> Iterator[int]:
 def _proved(
     plan: Plan, d: int | None, difficulty: float, seed: int
 ) -> tuple[Model, list[PlannedHead], float, Certificate]:
-    """Try the widths in turn, or only d if it is given; return the first model that is proved, with heads, interference
-    and proof.
-    """
+    """Try all widths, or only d; return the first model that is proved, with its heads, interference and proof."""
     if d is not None:
         found = _in_width(plan, d, seed)
         if found is not None:

@@ -118,9 +118,7 @@ def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablat
         return float(((tail(model, mixed) > model.threshold) == labels).mean())
 
     def without(removed: Bool[Array, " tokens"], heads: list[int]) -> float:
-        """Return the agreement with f if these heads do not attend to the removed tokens; their other weights are
-        rescaled to sum to 1.
-        """
+        """Return the agreement with f if these heads ignore the removed tokens; other weights are rescaled to sum 1."""
         part = A[:, heads]
         part[..., removed] = 0.0
         total = part.sum(axis=-1, keepdims=True)

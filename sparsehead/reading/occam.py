@@ -94,9 +94,7 @@ def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
 
 
 def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
-    """Return the value of `tail_inversion` where exp(-log_confidence) underflows, by bisection on the logarithm of the
-    tail.
-    """
+    """Return `tail_inversion` where exp(-log_confidence) underflows, by bisection on the logarithm of the tail."""
     from scipy.special import logsumexp
 
     i = np.arange(mistakes + 1)

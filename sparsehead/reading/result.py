@@ -83,9 +83,7 @@ class Reading(WithChart):
         return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
 
     def _limits(self) -> str:
-        """Say why the function is not proved; if `verify` found an input on which it differs from the model, name that
-        input.
-        """
+        """Say why the function is not proved; name the input on which it differs from the model, if one was found."""
         wrong = None if self.proof is None else self.proof.counterexample
         if wrong is None:
             return "not proved"

@@ -17,9 +17,7 @@ from .store import Store
 
 @dataclass(frozen=True)
 class Merged:
-    """The numbers of outcomes that a merge added, that the target store already had, and that it holds after
-    the merge.
-    """
+    """The numbers of outcomes: added by a merge, known to the target store before, and in it afterwards."""
 
     added: int
     known: int

@@ -287,9 +287,7 @@ class Sweep:
             state.finished(worker.settle(message["outcome"]))
 
     def _worker_ended(self, worker: Any, backlog: Backlog, state: State) -> None:
-        """Count the outcomes that the ended worker had committed; try its other trials again, each in a unit of its
-        own.
-        """
+        """Count the outcomes that the ended worker committed; try its other trials again, each in its own unit."""
         how = self.pool.remove(worker)
         most_deaths = 3  # a trial counts as failed after its worker has ended this often
         for key, spec in [item for unit in worker.units for item in unit.waiting.items()]:

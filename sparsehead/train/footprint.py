@@ -27,9 +27,7 @@ def plain_bytes(spec: TrainSpec, T: int, m: int, dtype: str, *, weights: float =
 
 
 def lstm_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """Estimate the bytes of the LSTM: mostly its states at all positions, for m samples in training and for 512 in
-    checks.
-    """
+    """Estimate the bytes of the LSTM: mostly states at all positions, of m samples in training or 512 in checks."""
     return STARTED_BYTES + 4700 * float(m) * T + 1500 * float(min(512, spec.holdout)) * T
 
 

@@ -122,9 +122,7 @@ def best_head(
     seen: Sample, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None,
     how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
-    """Train on 4/5 of the rows; return the spec, the head with the best accuracy on the other rows, its step and
-    restart.
-    """
+    """Train on 4/5 of the rows; return the spec, and the head that is best on the other rows, its step and restart."""
     # Settings that a table determines, or that make sense only if fresh samples can be drawn.
     not_for_tables = ("function", "T", "m", "s", "p", "noise", "feature_noise", "inputs", "unique", "online", "learner",
                   "holdout", "target", "keep_training", "stall", "least_lean")  # fmt: skip

@@ -52,9 +52,7 @@ class LeanRule:
         self._sample, self._least, self._by_position = sample, least, agreement(sample)
 
     def lost(self, model: Model | None, steps: int) -> bool:
-        """Return whether a run that fitted its training set `steps` steps ago is lost, because its lean is too
-        small.
-        """
+        """Return whether the lean is too small for a run that fitted its training set `steps` steps ago."""
         if model is None or model.L != 1:
             return False
         return lean(model, self._sample, self._by_position) < self._least * steps / 1000

@@ -304,9 +304,7 @@ def _within_halves(data: LawResult) -> str:
 
 
 def _slope(log: LawFit) -> tuple[bool, str]:
-    """Return whether the intervals of our slope (samples per ln T) and of the paper's overlap, and a sentence
-    about it.
-    """
+    """Return whether our interval for the samples per ln T overlaps the paper's, and a sentence about it."""
     low, high = log.intervals.get("b", (None, None))
     b, error = LAW_AND_FIT[1], 2 * LAW_AND_SLOPE_ERROR
     agrees = (low is None or low <= b + error) and (high is None or high >= b - error)

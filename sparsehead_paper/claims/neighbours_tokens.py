@@ -95,9 +95,7 @@ def _rounded_error(N: int, q: int, bits: int) -> float:
 
 
 def _least_shared_error(N: int, q: int, *, seed: int) -> float:
-    """Return the minimum, over pairs of sets and over random attention weights, of the larger of the two
-    sets' errors.
-    """
+    """Return the least, over pairs of sets and random attention weights, of the larger of the two errors."""
     rng = stream(seed, "shared queries")
     pairs = combinations(combinations(range(N), q), 2)
     return min(

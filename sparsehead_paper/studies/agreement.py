@@ -92,9 +92,7 @@ class Values:
         return len(self.fresh)
 
     def p_value(self) -> float:
-        """Return the two-sided p-value of the rank-sum test; equal values are put in the order that makes the p-value
-        largest.
-        """
+        """Return the two-sided p-value of the rank-sum test; equal values are ordered so that it is largest."""
         below, up_to = (
             sum(sum(compare(x, y) for x in self.committed) for y in self.fresh)
             for compare in (lambda x, y: x < y, lambda x, y: x <= y)
@@ -188,9 +186,7 @@ def compared(committed: Observed, fresh: Observed) -> tuple[Comparison, ...]:
 
 
 def smallest(powers: Iterable[tuple[float, float]]) -> list[float]:
-    """Return a list with the first step of the pairs (step, power) whose power is at least WANTED; an empty list if
-    there is none.
-    """
+    """Return [the first step whose power is at least WANTED], given pairs (step, power); [] if there is none."""
     return [step for step, power in powers if power >= WANTED][:1]
 
 

@@ -81,9 +81,7 @@ class Order:
 
 
 def predictions(f: SparseFunction) -> dict[str, float]:
-    """Return each prediction's number for f, which is larger for harder functions; inf if such a learner
-    always fails.
-    """
+    """Return each prediction's number for f, larger for harder functions; inf if such a learner always fails."""
     constants = per_ln_T(f, p=0.5)
     return {
         "information": constants.information,

@@ -17,9 +17,7 @@ RESULTS = Path("results")  # the committed results, in a checkout of the reposit
 
 
 def default_folder() -> Path:
-    """Return the folder of the user's last `reproduce` if it contains results, else the folder of the committed
-    results.
-    """
+    """Return the folder of the user's last `reproduce` if it has results, else that of the committed results."""
     reproduction = Path("reproduction")
     return reproduction if reproduction.is_dir() and not (reproduction / "fresh").is_dir() else RESULTS
 

@@ -105,16 +105,12 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """Return the measured divided by the predicted threshold; 1 if the preset needs as many samples as
-        the learner.
-        """
+        """Return measured / predicted threshold; 1 if the preset needs as many samples as the learner."""
         return self.measured / self.predicted
 
 
 def ratios(record: LawsRecord) -> list[Ratio]:
-    """Return every pair of a measured and a predicted threshold at the same p, s and T whose intervals both have two
-    ends.
-    """
+    """Return all pairs of a measured and a predicted threshold at equal p, s and T, both with two-sided intervals."""
     laws = {tuple(law.label.partition(": ")[::2]): law for law in record.laws}
     rows = []
     for (name, group), law in laws.items():

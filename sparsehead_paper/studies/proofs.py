@@ -1,6 +1,4 @@
-"""Results of `verify` on learned models, measured by benchmarks/proof.py; each row specifies a run that can be
-repeated.
-"""
+"""Results of `verify` on learned models, measured by benchmarks/proof.py; each row is a run that can be repeated."""
 
 from dataclasses import dataclass
 

@@ -35,16 +35,12 @@ class TimeToGo:
 
     @property
     def speed(self) -> float:
-        """Return the actual divided by the expected time of finished stages; 1 until five seconds of expected work are
-        finished.
-        """
+        """Return actual / expected time of finished stages; 1 until five seconds of expected work are done."""
         expected = sum(self._expected[: self._done])
         return self._took / expected if expected >= 5.0 and self._took > 0 else 1.0
 
     def seconds(self) -> float:
-        """Return the remaining seconds of the running stage, plus the expected seconds of later stages
-        times `speed`.
-        """
+        """Return the running stage's remaining seconds, plus the expected seconds of later stages times `speed`."""
         if self._done >= len(self._expected):
             return 0.0
         here, *later = self._expected[self._done :]

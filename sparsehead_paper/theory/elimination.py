@@ -136,9 +136,7 @@ def _extend(
 def _append(
     level: Shaped[Array, "alive size words"], used: int, new: Shaped[Array, "alive n words"]
 ) -> Shaped[Array, "alive size_or_more words"]:
-    """Write `new` after the first `used` entries. A full array is doubled in size, so that the total cost of copying is
-    linear.
-    """
+    """Write `new` after the first `used` entries; double a full array, so that copying has linear cost in total."""
     need = used + new.shape[1]
     if level.shape[1] < need:
         bigger = np.empty((len(new), max(16, 2 * need), new.shape[2]), dtype=np.uint64)

@@ -16,9 +16,7 @@ Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 @router.get("/api/data/example")
 def data_example() -> Response:
-    """Respond with the table that the page opens with: 300 rows, a label that depends on three columns, 5 % of labels
-    wrong.
-    """
+    """Respond with the page's first table: 300 rows, a label that depends on three columns, 5 % of labels wrong."""
     return Response(example_table(), media_type="text/csv")
 
 

@@ -59,9 +59,7 @@ def learn_model(request: Request, key: Key) -> Response:
 
 @router.post("/api/learn/{key}/certificate")
 def learn_certificate(request: Request, key: Key) -> Response:
-    """Respond with the certificate file of a stored run, which proves that its model computes its function on every
-    input.
-    """
+    """Respond with a stored run's certificate file: a proof that its model computes its function on every input."""
     found = stored.run_certificate(jobs_of(request).db, key)
     return download(json.dumps(found).encode(), "learned.cert.json", "application/json")
 

@@ -119,9 +119,7 @@ def most_often(count: Int[Array, " n"], s: int) -> Int[Array, " k"]:
 
 
 def tests_memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """Estimate the peak bytes: three copies of the bits (as drawn, as tests, and packed), and a few numbers for each
-    position.
-    """
+    """Estimate the peak bytes: bits as drawn, as tests, and packed, plus a few numbers for each position."""
     return 100e6 + 4.0 * m * T + 100.0 * T
 
 

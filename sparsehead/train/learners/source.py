@@ -116,9 +116,7 @@ class _Description:
         ]
 
     def _used(self, function: FunctionType) -> dict[str, Any]:
-        """Return the outer variables that the function's code names, and the objects that it uses from the user's
-        modules.
-        """
+        """Return the outer variables that the code names, and the objects that it uses from the user's modules."""
         found = _around(function)
         for module in [value for value in found.values() if isinstance(value, ModuleType)]:
             if self._is_own(module.__name__):

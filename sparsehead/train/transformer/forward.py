@@ -155,9 +155,7 @@ def finish(p: Tensors, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: 
 def margins(
     p: Tensors, a: Architecture, bits: Tensor, *, mixed: Tensor | None = None, drop: Dropout | None = None
 ) -> Tensor:
-    """Return margins (m,), the logit of 1 minus the logit of 0; `mixed` is the result of `table_values` for these
-    samples.
-    """
+    """Return margins (m,), the logit of 1 minus that of 0; `mixed` is the result of `table_values`."""
     last, drop = a.L - 1, drop or Dropout()
     if a.is_gated:
         z = finish(p, a, 0, bits.new_zeros(len(bits), a.d), gated_values(p, a, bits), drop)
