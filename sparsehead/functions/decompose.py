@@ -27,7 +27,7 @@ def decompose(table: Shaped[Array, " N"]) -> tuple[str, list[Part]] | None:
 
 
 def _parts(operator: str, table: Shaped[Array, " N"]) -> Iterator[Part]:
-    """Yield the parts: split off the smallest part with the first remaining variable, again and again; the rest last."""
+    """Yield the parts: split off the smallest part with the first remaining variable, repeatedly; the rest last."""
     left, rest = tuple(range(len(table).bit_length() - 1)), table
     while (found := _split(operator, rest)) is not None:
         inside, part, rest = found
