@@ -132,7 +132,9 @@ class Probe(Plain, WithChart):
         )
 
     def proxies(self) -> dict[str, float]:
-        """Return the spectral proxies of the whole network: Sakai and Imaizumi's, and theirs for the paper's bound."""
+        """Return Sakai and Imaizumi's two proxies for the whole network: the spectral one, and that for the paper's
+        bound.
+        """
         return network_proxies(self._again().source)
 
     def tokens_of(self, sequence: Any = 0) -> tuple[str, ...]:
