@@ -21,9 +21,9 @@ no input of the pattern exceeds U if
 because g . m_h - U has the sign of sum w (g . v - U). A form of several heads is bounded by the sum of their U. Each U
 is proved in this way, or all at once: sum_h (g_h . m_h - U_h) is at most the sum over t of the larger, over b, of sum_h
 w_h (g_h . v_h - U_h) / D_h, where D_h = sum w_h is replaced by its least or its largest value, whichever makes the term
-larger. The certificate states U, and a lower bound L, for every form that is needed: first for the inputs of the ReLUs,
-one after the other, then for the output. A ReLU whose input cannot be negative returns its input; one whose input
-cannot be positive returns 0; any other returns a number between 0 and the upper bound of its input.
+larger. The certificate states U, and a lower bound L, for every form that is needed: the inputs of the ReLUs in order,
+then the output. A ReLU returns its input if that cannot be negative, 0 if it cannot be positive, and else a number
+between 0 and the upper bound of its input.
 """
 
 import hashlib
