@@ -229,8 +229,7 @@ def exp_bounds(x: Fraction) -> tuple[int, int]:
     """Enclose exp(x) for x <= 0 between multiples of 2^-BITS.
 
     For y = x / 2^n in (-1/2, 0] the Taylor series alternates and its terms decrease. A computed term is at most 4 units
-    of 2^-P below the true one. Once a computed term is 0, the rest of the series is therefore at most 4 units. Then
-    square n times.
+    of 2^-P below the true one, so once it is 0, the rest of the series is at most 4 units. Then square n times.
     """
     n = (-x.numerator // x.denominator).bit_length() + 1
     if n > 12:  # x < -2000: below 2^-BITS
