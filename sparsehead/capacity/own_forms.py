@@ -15,9 +15,8 @@ from .head_class import ClassItem, HeadClass
 from .items import Covering, Item
 from .norms import MatrixNorms
 
-UNNAMED = "yours"  # what a bound calls a form that was given without a name
-# The other names are rows of the atlas.
-RESERVED = (UNNAMED, "rank", "sensitivity", "spectrum", "edelman", "vc", "code", "compression", "occam")
+# The first is the name of a form that was given without one; the others are rows of the atlas.
+RESERVED = ("yours", "rank", "sensitivity", "spectrum", "edelman", "vc", "code", "compression", "occam")
 TAKES = "a form is a name such as 'ours', a sh.Form, or a function, (W, log_N) -> Charge or (heads, T, m, eps) -> ln N"
 
 
@@ -109,7 +108,7 @@ def known_form(given: FormLike) -> tuple[str, Form]:
         own = () if FORMS.is_builtin(name) else (form.linear, getattr(form.covering, "formula", None))
         if any(given is known for known in (form, *own)):
             return name, form
-    return UNNAMED, form_of(given)
+    return RESERVED[0], form_of(given)
 
 
 def _is_formula(given: ChargeFor | Formula) -> TypeGuard[Formula]:

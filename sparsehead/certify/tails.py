@@ -21,8 +21,6 @@ from .balls import LIBRARY, TINY, UNIT, UP
 from .mixtures import Mixture, Tokens
 from .sums import HEAVY, ROOM, Sums
 
-BOTH = (-1.0, 1.0)
-
 
 class MostInputs(Mixture):
     """Bounds that hold for all but a small share of the values of the free bits. In every part, `spent` is the share
@@ -44,7 +42,7 @@ class MostInputs(Mixture):
         weights = np.broadcast_to(np.eye(k)[:, -1:], (B * H, k, 1))
         slack = self.blur[..., -1] + 8 * (n + 16) * UNIT * self.size[..., -1]
         middle = self.by_head.middle(weights).reshape(B, H)
-        below, above = (x.reshape(B, H) for x in self.by_head.beyond(weights, self.log_each, BOTH))
+        below, above = (x.reshape(B, H) for x in self.by_head.beyond(weights, self.log_each, (-1.0, 1.0)))
         self.D_low = np.maximum(self.D_low, (middle - below - slack) / UP)
         self.D_high = np.minimum(self.D_high, (middle + above + slack) * UP)
 
@@ -119,7 +117,7 @@ class MostInputs(Mixture):
         self.events += 2 * G.shape[1] * G.shape[3]
         flat = G.reshape(-1, *G.shape[2:])
         middle = self.by_head.middle(flat).reshape(lost.shape)
-        below, above = (x.reshape(lost.shape) for x in self.by_head.beyond(flat, self.log_each, BOTH))
+        below, above = (x.reshape(lost.shape) for x in self.by_head.beyond(flat, self.log_each, (-1.0, 1.0)))
         return middle - below - lost, middle + above + lost
 
     def least(self, G: Float[Array, "B H c f"]) -> Float[Array, "B f"]:

@@ -20,7 +20,6 @@ from .._base.files import check_source, printable, shown_path
 from .rows import Damage
 from .schema import APPLICATION_ID, VERSION, has_tables
 
-BUSY_SECONDS = 60.0
 FREE_STEPS = 100_000_000  # allowed to every statement, a few seconds; a large file allows one step per byte
 # What to say, by a part of the name or the text of SQLite's error. Others mean damage, such as IOERR_SHORT_READ.
 REASONS = {
@@ -35,7 +34,7 @@ REASONS = {
     "file back, or repeat the command to run everything again",
     "readonly": "is read-only; make it writable or point --db at another file",
     "full": "cannot grow, the disk is full; make room and repeat the command, finished outcomes are kept",
-    "locked": f"was held by another process for {BUSY_SECONDS:.0f} s; repeat the command when it is free",
+    "locked": "was held by another process for 60 s; repeat the command when it is free",
     "unable to open": "cannot be opened; look at the permissions of the file and its folder",
 }
 
@@ -178,7 +177,8 @@ def connect(path: Path, *, readonly: bool, tables_only: bool = False) -> tuple[s
 
 def _open(path: Path, how: str) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?{how}"
-    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=Connection)
+    # REASONS says that a locked file was tried for 60 s.
+    db = sqlite3.connect(uri, uri=True, timeout=60.0, isolation_level=None, factory=Connection)
     db.limit_steps(path)
     db.text_factory = bytes
     # Nothing that a foreign file declares may call functions or change SQLite's own tables. Python disables extensions.

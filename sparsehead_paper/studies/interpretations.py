@@ -33,7 +33,6 @@ DECAY_SETTINGS = {
     "L2 on matrices": {"optimiser": "adam", "decay": "matrices"},
     "L2 on all": {"optimiser": "adam", "decay": "all"},
 }
-CLIPS = {"clipped": 1.0, "not clipped": 0.0}
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Interpretation:
         """The interpretation as fields of a spec; runs do not stop early."""
         return {
             **DECAY_SETTINGS[self.decay],
-            "clip": CLIPS[self.clip],
+            "clip": 1.0 if self.clip == "clipped" else 0.0,
             "init": self.init,
             "dropout": self.dropout,
             "stall": 0,
@@ -63,7 +62,8 @@ class Interpretation:
 
 
 INTERPRETATIONS = tuple(
-    Interpretation(*choice) for choice in product(DECAY_SETTINGS, CLIPS, INITS, (0.1, 0.0))
+    Interpretation(*choice)
+    for choice in product(DECAY_SETTINGS, ("clipped", "not clipped"), INITS, (0.1, 0.0))
 )
 
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.laws.intervals import clopper_pearson
 
-BARS = {"best": 1e-9, "fast": 1e-6}  # the share of wrong inputs that a preset's models are to be proved below
-
 
 @dataclass(frozen=True)
 class ProofRow:
@@ -27,16 +25,21 @@ class ProofRow:
     sampled: int | None = None
 
     @property
+    def bar(self) -> float:
+        """The share of wrong inputs below which models of the preset are to be proved."""
+        return {"best": 1e-9, "fast": 1e-6}[self.preset]
+
+    @property
     def below(self) -> bool:
         """Return whether the proved share is below the preset's bar."""
-        return self.share is not None and self.share < BARS[self.preset]
+        return self.share is not None and self.share < self.bar
 
     @property
     def truly_wrong(self) -> bool:
         """Return whether the sample shows, with 97.5 % confidence, a share of wrong inputs above the bar."""
         if not self.sampled or not self.sampled_wrong:
             return False
-        return clopper_pearson(self.sampled_wrong, self.sampled)[0] > BARS[self.preset]
+        return clopper_pearson(self.sampled_wrong, self.sampled)[0] > self.bar
 
 
 @dataclass(frozen=True)
