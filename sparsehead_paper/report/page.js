@@ -74,9 +74,20 @@ async function drawChart(box) {
   drawn.set(name, { room });
   const result = await vegaEmbed(box.firstElementChild, specFor(name, room), { mode: "vega-lite", actions: false, renderer: "svg" });
   drawn.set(name, { room, view: result.view });
+  // Vega announces a layer without marks as an image without a name.
+  for (const group of box.querySelectorAll("g[role=graphics-symbol]:not([aria-label])")) group.setAttribute("aria-hidden", "true");
   box.dataset.drawn = "yes";
 }
+// ---- a formula wider than its room is scrolled, with the keyboard too
+function reachFormulas() {
+  for (const formula of document.querySelectorAll(".long-formula")) {
+    const given = { tabindex: "0", role: "group", "aria-label": "formula" };
+    const wide = formula.scrollWidth > formula.clientWidth;
+    for (const [name, value] of Object.entries(given)) wide ? formula.setAttribute(name, value) : formula.removeAttribute(name);
+  }
+}
 async function drawAll() {
+  reachFormulas();
   for (const box of document.querySelectorAll("[data-chart]")) {
     try {
       await drawChart(box);
