@@ -90,6 +90,15 @@ def test_attributes_that_the_theme_leaves_out_are_added(extensions):
     assert accessible.completed(accessible.completed(given)).count("aria-level") == 1
 
 
+def test_parameters_of_a_long_signature_are_lines_and_no_definitions(extensions):
+    import accessible
+
+    given = '<dt class="sig">f(\n\n<dl>\n<dd>T: int,</dd>\n<dd>m: int,</dd>\n</dl>\n)</dt>'
+    assert accessible.completed(given) == (
+        '<dt class="sig">f(\n\n<div class="parameters">\n<div>T: int,</div>\n<div>m: int,</div>\n</div>\n)</dt>'
+    )
+
+
 def test_names_of_functions_keep_their_distance():
     assert spaced(r"k \ln N + \log_2 T") == r"k\, \ln\, N + \log_2\, T"
     assert spaced(r"\ln(2N) \le \max(a, b)") == r"\ln(2N) \le \max(a, b)"
