@@ -208,7 +208,9 @@ def test_axe_finds_nothing(browser, report, width, scheme):
     visit.page.evaluate(
         """() => {
             [...document.querySelectorAll("figure")].slice(4).forEach((one) => one.remove());
-            for (const rows of document.querySelectorAll("tbody")) [...rows.children].slice(8).forEach((one) => one.remove());
+            for (const rows of document.querySelectorAll("tbody")) {
+                [...rows.children].slice(8).forEach((one) => one.remove());
+            }
         }"""
     )
     found = Axe().run(visit.page)["violations"]
