@@ -29,8 +29,8 @@ def _laws(context: Context, learner: str, names: Sequence[str]) -> list[Labelled
 
 
 def _ratios(above: LabelledLaw, below: LabelledLaw) -> Iterator[tuple[float, float, float]]:
-    """Yield m_80 of one law over that of another at each T: the smallest and largest that both 95 % intervals allow,
-    and the ratio itself.
+    """Yield, at each T, the ratio of m_80 of one law to m_80 of another: the smallest and the largest ratio that both
+    95 % intervals allow, and the ratio itself.
     """
     for T, row in above.thresholds.items():
         base = below.thresholds[T]
@@ -40,9 +40,10 @@ def _ratios(above: LabelledLaw, below: LabelledLaw) -> Iterator[tuple[float, flo
 
 
 def _compared(laws: Sequence[tuple[str, LabelledLaw, dict[int, int]]]) -> tuple[str, str]:
-    """Return a verdict and a text: do the 95 % intervals of measured thresholds contain the predicted ones?
+    """Return a verdict and a text on whether the 95 % intervals of measured thresholds contain the predicted ones.
 
-    As many may miss, of one law and in all, as happens by chance with probability .005 or more.
+    A number of misses is accepted, for one law and for all laws together, if as many occur by chance with probability
+    .005 or more.
     """
     missed, said = [], []
     for name, law, predicted in laws:
@@ -98,8 +99,9 @@ def _upper(row: Threshold) -> float:
 @neighbour("flipped-heads", where="arXiv 2602.08695: parity and majority are learned, most juntas are not")
 def check_flipped_heads(context: Context) -> Finding:
     """A trained head (preset fast, single runs) learns a function from flipped bits if and only if the function
-    survives the flips: AND of 3 unbiased bits at $eta = 0$ and $.1$ but not at $.25$, majority at all three; although a
-    learner that knows the function finds the positions of AND at $.25$ too.
+    survives the flips, that is, remains the likeliest label of the bits seen. So AND of 3 unbiased bits is learned at
+    $eta = 0$ and $.1$ but not at $.25$, and majority of 3 at all three, although a learner that knows the function also
+    finds the positions of AND at $.25$.
     """
     learned, failed, holds = [], [], True
     for name, f in FUNCTIONS.items():
@@ -130,9 +132,9 @@ def check_flipped_heads(context: Context) -> Finding:
 
 @neighbour("shifted-laws", where="Cornacchia et al., COLT 2025: shifts of first moments make juntas easy")
 def check_shifted_laws(context: Context) -> Finding:
-    """A parity of 3 bits that are 1 with probability p = .3, .2, .1 is learned by covariances alone, from as
-    many samples as `ranked_m80` computes without a free parameter; unbiased bits have no covariance with it. A trained
-    head needs fewer samples at each of these p than at p = 1/2.
+    """A parity of 3 bits that are 1 with probability p = .3, .2 or .1 is learned from covariances alone, with as many
+    samples as `ranked_m80` computes without a free parameter; unbiased bits have no covariance with their parity. A
+    trained head needs fewer samples at each of these p than at p = 1/2.
     """
     f = parity(range(3), T=3)
     names = [f"p = {p:g}" for p in SHIFTS]
@@ -177,9 +179,9 @@ def _text(row: Threshold) -> str:
 
 @neighbour("correlated-laws", where="ours, beside Cornacchia et al., COLT 2025; theory 13.7")
 def check_correlated_laws(context: Context) -> Finding:
-    """AND of 3 bits of a chain with correlation .8 between neighbours needs more samples than of independent bits, for
-    covariances, greedily and in a trained head: a neighbour of a relevant bit has .8 of its covariance. No measured law
-    lies below $(delta ln K - ln 2)/H(y)$, a floor for any distribution.
+    """AND of 3 bits of a chain with correlation .8 between neighbours needs more samples than AND of independent bits,
+    whether it is learned by covariances, greedily or by a trained head: a neighbour of a relevant bit has .8 times the
+    covariance of that bit. No measured law lies below $(delta ln K - ln 2)/H(y)$, a floor for any distribution.
     """
     names = [f"c = {c:g}" for c in CHAINS.values()]
     more, said, low = True, [], math.inf

@@ -122,7 +122,9 @@ def _growth(first: tuple[float, float], last: tuple[float, float]) -> tuple[floa
 
 
 def _less(one: tuple[float, float], other: tuple[float, float]) -> str:
-    """Return whether the number in the first range is smaller than that in the second: yes, no, or open."""
+    """Return whether a number in the first range is smaller than one in the second: "yes", "no", or "open" if the
+    ranges overlap.
+    """
     return "yes" if one[1] <= other[0] else "no" if one[0] >= other[1] else "open"
 
 

@@ -5,9 +5,10 @@ There are 12 such functions up to permutations of positions and negation of bits
 types of learners need), globality, leap and average sensitivity. Spearman's correlation with m_80 of preset `best`
 says how good each is.
 
-If no statistic of single positions shows every relevant one, as for parities, thresholds grow fast with T; each T is
-then measured separately, since the joint design takes them as smooth in T. At m = 500 a failure takes up to half a
-minute, so no larger m is tried; a function that needs more counts as harder than all others.
+For functions such as parities, no statistic of single positions shows every relevant position, and thresholds grow fast
+with T. For these functions each T is measured separately, since the joint design assumes thresholds that are smooth in
+T. At m = 500 a failure takes up to half a minute, so no larger m is tried; a function that needs more counts as harder
+than all others.
 
     sparsehead reproduce --only every-function --db /elsewhere/every.db --out /elsewhere/every
 """
@@ -108,8 +109,8 @@ def table(record: LawsRecord) -> list[dict[str, Any]]:
 def orders(record: LawsRecord, repeats: int = 2000) -> list[Order]:
     """Return the correlation of each prediction with m_80 at each T; the intervals are a bootstrap over functions.
 
-    A function that no trial learned counts as harder than all others; one that every trial learned has the bound that
-    its trials give. Functions without trials are left out.   Paper: function-order
+    A function that no trial learned counts as harder than all others; for one that every trial learned, the upper bound
+    on m_80 is used. Functions without trials are left out.   Paper: function-order
     """
     rng = stream(0, "every-function", "bootstrap")
     found = []

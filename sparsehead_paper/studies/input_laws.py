@@ -1,7 +1,7 @@
-"""Laws for bits that are flipped before they are seen, have a shifted mean, or depend on each other.
+"""Laws for bits that are flipped before the learner sees them, have a shifted mean, or depend on each other.
 
 Three learners on functions of 3 bits: `one-step` (covariances), `greedy`, and single runs of preset `fast`. The first
-two know the function, and fit no labels: they name its positions.
+two know the function and only have to find its positions.
 
     flipped      AND and majority of unbiased bits, each flipped with probability eta = 0, .1, .25 before it is seen
     shifted      parity of bits that are 1 with probability p = .3, .2, .1; and .5, where covariances tell nothing
@@ -152,7 +152,7 @@ def collect_cells(store: Store, experiment: Experiment) -> InputCellsRecord:
 
 
 def observe_cells(record: LawsRecord | InputCellsRecord) -> Observed:
-    """The trials solved, in each cell of SPOTS."""
+    """Return the trials solved in each cell of SPOTS."""
     all_cells = (
         record.cells
         if isinstance(record, InputCellsRecord)

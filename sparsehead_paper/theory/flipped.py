@@ -108,8 +108,9 @@ def ranked_first(f: SparseFunction, *, p: float, eta: float, T: int, m: int) -> 
     """Return the probability that the s relevant bits have the largest covariances with the label, from m samples.
 
     f is symmetric, so that all relevant bits are alike. The number of samples with label 1 takes nine equally likely
-    values. Given it, the covariance of a position depends on two independent binomial counts: of ones where the label
-    is 1, and where it is 0. Irrelevant positions are independent; the relevant ones are taken to be. Ties count half.
+    values. Given this number, the covariance of a position depends on two independent binomial counts: the ones in
+    samples with label 1, and those in samples with label 0. Irrelevant positions are independent; relevant positions
+    are treated as independent. Ties count half.
 
     Paper: flipped-laws, shifted-laws
     """
@@ -125,8 +126,9 @@ def ranked_first(f: SparseFunction, *, p: float, eta: float, T: int, m: int) -> 
 def _ranked_first(
     n_one: int, m: int, shares: tuple[float, float, float], signed: float, others: int, s: int
 ) -> float:
-    """Return the probability for n_one labels 1. `shares`: of ones at a relevant position where the label is 1, and
-    where it is 0; and at an irrelevant one. `signed`: the sign of the covariance, 0 if only its size counts.
+    """Return the probability if n_one labels are 1. `shares`: the shares of ones at a relevant position among samples
+    with label 1 and with label 0, and at an irrelevant position. `signed`: the sign of the covariance; 0 if only its
+    size counts.
     """
     given_one, given_zero, always = shares
     n_zero = m - n_one
