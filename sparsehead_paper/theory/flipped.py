@@ -154,7 +154,7 @@ def ranked_m80(f: SparseFunction, *, p: float, eta: float, T: int) -> int:
 
     >>> from sparsehead.functions import majority
     >>> [ranked_m80(majority(range(3), T=3), p=0.5, eta=eta, T=100) for eta in (0.0, 0.25)]
-    [61, 258]
+    [62, 260]
     """
     low, high = 4, 8
     while ranked_first(f, p=p, eta=eta, T=T, m=high) < 0.8:

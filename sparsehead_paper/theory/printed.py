@@ -66,8 +66,10 @@ def printed_corollary(
 
 
 def smallest_step(values: Float[Array, " n"]) -> float:
-    """Return the largest gamma for which a symmetric function with these values at 0, 1, .., s ones is gamma-strictly
-    monotone: the least rise from r ones to r + 1; <= 0 unless the values always rise.   Paper: gamma-monotone
+    """Return the least rise of a symmetric function from r ones to r + 1, given its values at 0, 1, .., s ones.
+
+    It is the largest gamma for which the function is gamma-strictly monotone, and is <= 0 unless the values always
+    rise.   Paper: gamma-monotone
     """
     return float(np.diff(values).min())
 
