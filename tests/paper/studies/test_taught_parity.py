@@ -1,9 +1,14 @@
 """The study of parity with intermediate labels, small: its fast sums against the definition, and its four parts."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from sparsehead._base.rng import stream
 from sparsehead_paper.studies import plans
+from sparsehead_paper.studies import taught_parity as study
 from sparsehead_paper.studies.folder import committed, read_results
 from sparsehead_paper.studies.stage import Workplace
 from sparsehead_paper.studies.taught_parity import (
@@ -12,6 +17,7 @@ from sparsehead_paper.studies.taught_parity import (
     at_children,
     directions,
     gradient_sums,
+    one_step,
     own_steps,
     random_bits,
     trained_directly,
@@ -94,3 +100,14 @@ def test_the_committed_cells_are_those_of_the_plan():
     assert [(c.d, c.k, c.n, c.steps, len(c.accuracies)) for c in record.direct] == [
         (plan.ds[0], k, 64 * plan.ds[0], plan.direct_steps, 5) for k in plan.direct
     ]
+
+
+def test_one_rate_gives_scores_in_proportion_to_gradients(monkeypatch):
+    """The gradient of a node with N tokens before it has units of pi^2/N^2; the last node's unit gives the score L."""
+    seen = []
+    monkeypatch.setattr(study, "accuracy", lambda scores, d, rng: seen.append(scores) or 1.0)
+    d, k, plan = 8, 4, replace(SMALL, sizes=(64,), repeats=1)
+    plan._one_step(d, k)
+    (found,) = one_step(d, k, (64 * d,), stream(0, "taught-parity", d, k, 0))
+    for q, (w, score) in enumerate(zip(found, seen[0], strict=True)):
+        assert score == pytest.approx(w * 2 * math.log(d + k - 2) * ((d + k - 2) / (d + q)) ** 2)
