@@ -162,3 +162,11 @@ def test_the_committed_runs_are_those_of_the_plan():
     )
     fresh = [record.errors(name, *cell, 0) for name, grid in study.GRIDS.items() for cell in grid]
     assert max(sorted(errors)[2] for errors in fresh) < study.LEARNED / 5
+
+
+def test_every_step_takes_its_own_fresh_samples(monkeypatch):
+    """Samples of step n follow those of step n - 1, and as many steps are taken as were asked for."""
+    taken, picks = [], learners._picks
+    monkeypatch.setattr(learners, "_picks", lambda *given: taken.append(picks(*given)) or taken[-1])
+    learners.trained(learners.Problem(learner="heads", N=4, q=1, steps=7, batch=3), [(0, 0)], test=10)
+    assert np.concatenate(taken).tolist() == list(range(21))

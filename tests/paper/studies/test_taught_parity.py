@@ -111,3 +111,15 @@ def test_one_rate_gives_scores_in_proportion_to_gradients(monkeypatch):
     (found,) = one_step(d, k, (64 * d,), stream(0, "taught-parity", d, k, 0))
     for q, (w, score) in enumerate(zip(found, seen[0], strict=True)):
         assert score == pytest.approx(w * 2 * math.log(d + k - 2) * ((d + k - 2) / (d + q)) ** 2)
+
+
+def test_a_trial_leads_if_both_children_are_above_every_other_token(monkeypatch):
+    """Directions made up for the two trials: children in front at every node, and behind at one."""
+    d, k, plan = 8, 4, replace(SMALL, sizes=(1,), repeats=2)
+    right = [mask.astype(float) for mask in at_children(d, k)]
+    wrong = [*right[:-1], 1 - right[-1]]
+    made_up = iter([[right], [wrong]])
+    monkeypatch.setattr(study, "one_step", lambda *_: iter(next(made_up)))
+    monkeypatch.setattr(study, "accuracy", lambda *_: 0.0)
+    _, (row,) = plan._one_step(d, k)
+    assert (row.leading, row.solved, row.rounded) == (1, 0, 1)
