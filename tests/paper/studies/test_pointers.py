@@ -170,3 +170,25 @@ def test_every_step_takes_its_own_fresh_samples(monkeypatch):
     monkeypatch.setattr(learners, "_picks", lambda *given: taken.append(picks(*given)) or taken[-1])
     learners.trained(learners.Problem(learner="heads", N=4, q=1, steps=7, batch=3), [(0, 0)], test=10)
     assert np.concatenate(taken).tolist() == list(range(21))
+
+
+def test_the_recurrent_net_is_a_gated_unit_that_starts_from_the_pointer():
+    """One run, one sample, two tokens, in plain loops: r and u are the gates, n the proposal."""
+    rng = np.random.default_rng(0)
+    width, d, p, c = 3, 2, 4, 4
+    sizes = {
+        "start": (c, width), "input": (d + p, 3 * width), "state": (width, 3 * width), "bias": (3 * width,),
+        "hidden": (width, width), "hidden_bias": (width,), "out": (width, 1), "out_bias": (1,),
+    }  # fmt: skip
+    w = {name: rng.standard_normal(size) for name, size in sizes.items()}
+    z, asked, codes = rng.standard_normal((2, d)), rng.standard_normal(c), rng.standard_normal((2, p))
+    h = np.tanh(asked @ w["start"])
+    for token, code in zip(z, codes):
+        own, kept = np.concatenate([token, code]) @ w["input"] + w["bias"], h @ w["state"]
+        r, u = (1 / (1 + np.exp(-(own[s] + kept[s]))) for s in (slice(0, 3), slice(3, 6)))
+        n = np.tanh(own[6:] + r * kept[6:])
+        h = (1 - u) * n + u * h
+    wanted = np.maximum(h @ w["hidden"] + w["hidden_bias"], 0) @ w["out"] + w["out_bias"]
+    weights = {name: torch.from_numpy(each[None]) for name, each in w.items()}
+    tensors = [torch.from_numpy(each) for each in (z[None, None], asked[None, None], codes[None])]
+    assert learners.FORWARD["recurrent"](weights, *tensors)[0, 0].tolist() == pytest.approx(wanted.tolist())
