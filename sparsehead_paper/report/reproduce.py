@@ -227,7 +227,7 @@ def plan_text(stages: Sequence[Stage], expected: Sequence[float], workers: int) 
     """Return the plan as text: for each stage its purpose, number of trials and expected time; the total last."""
     rows = [(*stage.summary(), seconds) for stage, seconds in zip(stages, expected, strict=True)]
     rows.append(("Checks, figures and report", "", REPORT_SECONDS))
-    wide, longest = (max(len(row[i]) for row in rows) for i in (0, 1))
+    wide, longest = max(len(title) for title, _, _ in rows), max(len(trials) for _, trials, _ in rows)
     lines = [f"  {title:{wide}}  {trials:>{longest}}  {minutes(seconds)}" for title, trials, seconds in rows]
     total = minutes(sum(expected) + REPORT_SECONDS)
     return "\n".join(["The plan:", *lines, f"In all {total} with {_processes(workers)}, from experience."])
