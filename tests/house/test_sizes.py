@@ -1,15 +1,20 @@
 """Limits that keep the code readable: names of a module's own constants, and parameters of a function."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TREES = {
-    file.relative_to(ROOT).as_posix(): ast.parse(file.read_text())
-    for package in ("sparsehead", "sparsehead_paper")
-    for file in sorted((ROOT / package).rglob("*.py"))
-}
+
+
+@functools.cache
+def trees():
+    """By path, the syntax tree of every file of the two packages."""
+    files = (
+        file for package in ("sparsehead", "sparsehead_paper") for file in (ROOT / package).rglob("*.py")
+    )
+    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text()) for file in sorted(files)}
 
 
 def constants(tree):
@@ -24,7 +29,7 @@ def constants(tree):
 
 def test_modules_have_few_constants():
     """A number that one function uses belongs into that function, with its reason. (Version 0.2 had 748.)"""
-    found = {path: names for path, tree in TREES.items() if (names := constants(tree))}
+    found = {path: names for path, tree in trees().items() if (names := constants(tree))}
     assert sum(map(len, found.values())) <= 350, found
 
 
@@ -38,7 +43,7 @@ def test_few_functions_have_many_parameters():
     """At most eight functions have more than eight parameters; those of typed keywords (`Unpack`) count as one."""
     functions = [
         (f"{path}:{node.name}", parameters(node))
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

@@ -1,10 +1,12 @@
 """A plugin for pytest: threads, hypothesis and Ctrl-C as tests need them, a built kernel, and the order of work."""
 
 import functools
+import gc
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         path = ROOT / "sparsehead" / "train" / "transformer" / "build.py"
         subprocess.run([sys.executable, str(path)], stdout=subprocess.DEVNULL, check=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave out of Python's search for cycles what lives to the end: it took half the time of collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @functools.cache
