@@ -37,7 +37,10 @@ def test_it_is_short():
 
 
 def test_the_table_of_the_law_is_the_committed_result():
-    rows, gated = measured_rows("law-best"), {row["T"]: row for row in measured_rows("law-gated")}
+    rows, gated = (
+        measured_rows("law-best"),
+        {row["T"]: row for row in measured_rows("law-gated") if row["m80"]},
+    )
     assert len(rows) >= 5 and len(gated) >= 5
 
     def line(row):
