@@ -28,6 +28,7 @@ def test_every_size_and_share_of_ones_has_predictions_and_presets():
     balanced = laws["best: AND of 3, p = 0.794"]
     assert balanced.settings["preset"] == "best" and "p" not in balanced.settings
     assert laws["comp: AND of 3, p = 0.65"].settings == {"learner": "comp", "p": 0.65}
+    assert laws["best: AND of 3, p = 0.65"].settings == {"preset": "best", "p": 0.65}
     assert laws[f"{ALONE}: AND of 3, p = 0.794"].settings["unique"] is False
     assert command_for("predicted") == "sparsehead reproduce --only predicted"
 
