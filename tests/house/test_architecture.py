@@ -1,5 +1,6 @@
 """docs/architecture.md names files that are there, each of which the first file of its journey reaches by imports."""
 
+import functools
 import re
 import tomllib
 
@@ -17,15 +18,14 @@ COMMANDS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entr
 ]
 
 
+@functools.cache
 def imported_modules() -> dict[str, set[str]]:
     """For each module those that it imports, or names in strings for later; the commands of entry points too."""
     modules = {module_of(file): file for file in FILES}
     graph = {name: imports_of(file) | string_edges(file) for name, file in modules.items()}
-    for (
-        name,
-        file,
-    ) in modules.items():  # python -m sparsehead.sweep.worker; relative names of commands and runners
-        graph[name] |= {m for m in modules if re.search(rf"[\"' ]{m}[\"': ]", file.read_text())}
+    for name, file in modules.items():
+        # python -m sparsehead.sweep.worker; relative names of commands and runners
+        graph[name] |= modules.keys() & set(re.findall(r"(?<=[\"' ])[\w.]+(?=[\"': ])", file.read_text()))
     graph["sparsehead.cli.app"] |= {
         f"sparsehead.cli.{file.stem}" for file in (ROOT / "sparsehead/cli").glob("*.py")
     }
