@@ -28,6 +28,8 @@ class KernelHook(BuildHookInterface):
         if not record["files"]:
             print(f"sparsehead: no compiled kernel: {record['reason']}.", file=sys.stderr)
             return
+        for name, why in record.get("missing", {}).items():
+            print(f"sparsehead: {name} is missing: {why}.", file=sys.stderr)
         if version != "editable":
             build_data["artifacts"] += [f"{BUILT}/*.so", f"{BUILT}/manifest.json"]
             # A Python for both kinds of Mac says universal2; the kernel is for one of them.

@@ -180,6 +180,24 @@ def test_without_a_working_compiler_building_ends_with_a_reason(tmp_path, monkey
     assert not list((tmp_path / "built").glob("*.so"))
 
 
+def test_a_library_that_cannot_be_built_is_named_beside_the_others(tmp_path, monkeypatch):
+    script = tmp_path / "cc"
+    script.write_text(
+        """#!/bin/sh
+case "$*" in *-DDOUBLE*) echo "error: no doubles" >&2; exit 1;; esac
+while [ "$1" != -o ]; do shift; done
+echo a library > "$2"
+"""
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr(build, "BUILT", tmp_path / "built")
+    monkeypatch.setenv("CC", str(script))
+    record = build.build()
+    assert set(record["files"]) == {path.name for path in every(tmp_path / "built")}
+    assert {name.replace("float64", "float32") for name in record["missing"]} == set(record["files"])
+    assert all("no doubles" in why for why in record["missing"].values()) and record["reason"] == ""
+
+
 def test_the_builder_needs_the_standard_library_alone():
     code = f"import runpy; runpy.run_path({str(build.__file__)!r}); import sys; print('numpy' in sys.modules)"
     done = subprocess.run(

@@ -25,7 +25,7 @@ KERNEL, BUILT = (Path(__file__).resolve().parent / name for name in ("kernel", "
 MANIFEST = "manifest.json"
 FLAGS = ["-O3", "-std=gnu11", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
 DTYPES = {"float32": [], "float64": ["-DDOUBLE"]}
-SECONDS = 300  # a compiler that takes longer for one file is stopped
+SECONDS = 1200  # a compiler that takes longer for one file is stopped; it takes seconds on an idle machine
 
 
 def machine() -> str:
@@ -92,6 +92,7 @@ def build(force: bool = False) -> dict[str, Any]:
         return found
     cc, reason = compiler(), "no C compiler was found when it was to be built"
     files: dict[str, str] = {}
+    missing: dict[str, str] = {}
     BUILT.mkdir(mode=0o755, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=BUILT) as work, ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = {}
@@ -102,12 +103,18 @@ def build(force: bool = False) -> dict[str, Any]:
                 jobs[made] = pool.submit(_compile, command, made)
         for made, job in jobs.items():
             if job.result():
-                reason = job.result()
+                reason = missing[made.name] = job.result()
                 continue
             made.chmod(0o755)
             files[made.name] = hashlib.sha256(made.read_bytes()).hexdigest()
             made.replace(BUILT / made.name)  # atomic: no process sees half a library
-        record = {"source": source, "compiler": cc, "files": files, "reason": "" if files else reason}
+        record = {
+            "source": source,
+            "compiler": cc,
+            "files": files,
+            "missing": missing,
+            "reason": "" if files else reason,
+        }
         note = Path(work) / MANIFEST
         note.write_text(json.dumps(record, indent=1) + "\n")
         note.replace(BUILT / MANIFEST)
@@ -122,3 +129,5 @@ if __name__ == "__main__":
     print(
         f"kernel: {len(made['files'])} libraries in {BUILT}" if made["files"] else f"kernel: {made['reason']}"
     )
+    for name, why in made.get("missing", {}).items() if made["files"] else ():
+        print(f"kernel: {name} is missing: {why}")
