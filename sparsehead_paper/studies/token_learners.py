@@ -23,7 +23,6 @@ from sparsehead._base.types import Array, Float
 
 from ..theory.pointers import sign_codes
 
-HEADS, FEED_FORWARD, RECURRENT = "heads", "feed-forward", "recurrent"
 Weights = dict[str, Tensor]
 
 
@@ -32,7 +31,7 @@ class Problem:
     """A pointer task, with the learner and its training.
 
     Args:
-        learner: one of the names above.
+        learner: one of the names in this file's docstring.
         N, q, d: tokens, pointers, entries of each token; all entries are independent standard normal numbers.
         ordered: whether the target is the list of the q tokens, rather than their sum divided by sqrt(q d). The
             variances of its entries add up to q d, or to 1, and errors are relative to this sum.
@@ -150,12 +149,12 @@ def _initial(problem: Problem, runs: Sequence[tuple[int, int]]) -> Weights:
     N, d, p, h, width = problem.N, problem.d, problem.p, problem.heads, problem.width
     values = 8  # width of a head's values; those of tokens with d entries have rank d
     shapes: dict[str, tuple[int, ...]] = {
-        HEADS: {"A": (h, c, p), "V": (h, d, values), "out": (h * values, out)},
-        FEED_FORWARD: {
+        "heads": {"A": (h, c, p), "V": (h, d, values), "out": (h * values, out)},
+        "feed-forward": {
             "first": (N * d + c, width), "first_bias": (width,), "second": (width, width), "second_bias": (width,),
             "out": (width, out), "out_bias": (out,),
         },
-        RECURRENT: {
+        "recurrent": {
             "start": (c, width), "input": (d + p, 3 * width), "state": (width, 3 * width), "bias": (3 * width,),
             "hidden": (width, width), "hidden_bias": (width,), "out": (width, out), "out_bias": (out,),
         },
@@ -200,7 +199,7 @@ def _recurrent(w: Weights, z: Tensor, asked: Tensor, codes: Tensor) -> Tensor:
 
 
 FORWARD: dict[str, Callable[[Weights, Tensor, Tensor, Tensor], Tensor]] = {
-    HEADS: _heads,
-    FEED_FORWARD: _feed_forward,
-    RECURRENT: _recurrent,
+    "heads": _heads,
+    "feed-forward": _feed_forward,
+    "recurrent": _recurrent,
 }

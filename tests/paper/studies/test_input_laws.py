@@ -173,7 +173,7 @@ def trained(ms):
 def as_predicted():
     """Laws as computed, with what a head learns and does not."""
     found = {}
-    for (name, f), function in zip(claims.FUNCTIONS.items(), (conjunction, majority)):
+    for (name, f), function in zip(claims.functions().items(), (conjunction, majority)):
         for eta in study.FLIPS:
             m80s = computed(function, 0.5, eta)
             found[f"one-step, {name} {eta:g}"] = law("", m80s)
