@@ -12,6 +12,7 @@ from sparsehead.figures.theme import Chart, Panel, Rows, named, plain
 from ..studies.attention import AttentionRecord
 from ..studies.curves import CurvesRecord
 from ..studies.failures import FailuresRecord
+from ..studies.input_laws import InputCellsRecord, input_laws
 from ..studies.law_stage import SuccessRecord
 from ..studies.parity import ParityRecord, ParitySettingsRecord
 from ..studies.read_trained import READ_CELL, AppearanceRecord, ReadTrialsRecord
@@ -43,6 +44,23 @@ def _law(chart: Any, fresh: SuccessRecord) -> Chart:
     cross = here.mark_point(shape="cross", **POINT).encode(tooltip=["T:Q", "m:Q", "solved:N"])
     text = here.mark_text(color=MAGENTA, align="left", dx=8, dy=4, fontSize=11).encode(text="solved:N")
     return _add(chart, chart.vconcat[-1], rows, "fresh trials, solved of run, at their (T, m)", cross, text)
+
+
+def _input_laws(chart: Any, fresh: InputCellsRecord) -> Chart:
+    """Draw a cross at each (T, m) with the number solved of those run, in the panel of its law's group."""
+    groups = input_laws().groups
+    rows = [
+        {"group": groups[label], "label": label, **row, "solved": f"{row['solved']}/{row['trials']}"}
+        for label, cells in fresh.cells.items()
+        for row in rows_by_length(cells)
+    ]
+    panels = [panel for row in chart.vconcat for panel in row.hconcat]
+    for panel in panels:
+        here = named("fresh").transform_filter(f"datum.group === '{panel.title}'").encode(x="T:Q", y="m:Q")
+        panel.layer.append(
+            here.mark_point(shape="cross", **POINT).encode(tooltip=["label:N", "T:Q", "m:Q", "solved:N"])
+        )
+    return _add(chart, panels[0], rows, "fresh trials of some laws, at their (T, m)")
 
 
 def _curves(chart: Any, fresh: CurvesRecord) -> Chart:
@@ -126,4 +144,5 @@ FRESH: dict[str, tuple[type[Any], Callable[[Any, Any], Chart]]] = {
     "reading": (ReadTrialsRecord, _reading),
     "appearance": (AppearanceRecord, _appearance),
     "failures": (FailuresRecord, _failures),
+    "input-laws": (InputCellsRecord, _input_laws),
 }
