@@ -42,7 +42,7 @@ def survives(f: SparseFunction, *, p: float, eta: float) -> bool:
     Otherwise a learner that fits the likeliest label for each pattern of bits that it sees does not find f, for any
     number of samples.
 
-    Paper: feature-noise
+    Paper: feature-noise, flipped-heads
     """
     guess = posterior(f, p=p, eta=eta)
     return bool(((guess > 0.5) == (f.values > 0)).all() and (np.abs(guess - 0.5) > 1e-12).all())

@@ -175,6 +175,7 @@ def test_every_folder_gets_its_share(machine):
         "theory",
         "covering",
         "construct",
+        "studies",
     }
     assert min(counts.values()) >= 50 and sum(counts.values()) >= 400
     for folder in counts:
