@@ -17,13 +17,15 @@ pip_lock() {
     ("$python" -m pip install --progress-bar off --no-deps --require-hashes -r requirements.lock >"$out" 2>"$log"
         echo $? >"$done") &
     site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    unpacked() { find "$site" -maxdepth 1 -name '*.dist-info' | wc -l; }
+    before=$(unpacked) # pip itself
     seconds=0
     while [ ! -s "$done" ]; do
         sleep 1
         seconds=$((seconds + 1))
         if [ $((seconds % 10)) -eq 0 ]; then
             if grep -q '^Installing collected' "$out"; then
-                echo "  $seconds s: $(find "$site" -maxdepth 1 -name '*.dist-info' | wc -l) of $total packages unpacked"
+                echo "  $seconds s: $(($(unpacked) - before)) of $total packages unpacked"
             else
                 echo "  $seconds s: $(grep -c '^Collecting' "$out") of $total packages fetched"
             fi

@@ -61,7 +61,7 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
         subtitle=[
             record.state + ".",
             f"Bars: 95 % intervals. Grey: the information floor.{dashed}",
-            *(["The title names slopes that are known to within a factor of ten only."] if slopes else []),
+            *(["The title leaves out laws whose slope is uncertain by a factor of ten or more."] if slopes else []),
         ],
         data={"points": points, "reference": reference, "floor": floor},
         width=2 * PANEL_WIDTH + 80,

@@ -390,7 +390,7 @@ def test_a_title_names_known_slopes_only_and_says_so():
 
     title, subtitle = heading(steep, flat, vague)
     assert title == "laws: 12 (law 1) to 25 (law 0) samples per ln T"
-    assert "within a factor of ten" in subtitle
+    assert "uncertain by a factor of ten" in subtitle
     title, subtitle = heading(steep, vague)
     assert "per ln T" not in title and "factor" not in subtitle
 
