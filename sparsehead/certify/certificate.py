@@ -69,8 +69,9 @@ class Certificate(WithCard):
         leakage: the largest attention outside f's support ([CLS] counts as outside), over all inputs and heads.
         gap: if one scalar is decoded, the distance between its values for f = 0 and f = 1; else None. `leakage` and
             `gap` are float64 numbers without a bound on their rounding; no proof uses them.
-        method: "exhaustive", "scalar" (bounds of the one scalar that is mixed), "affine" (ReLU network on a box or
-            zonotope), "interval", "branches" (linear bounds, bits split), or "search" (no proof).
+        method: "exhaustive", "scalar" (bounds on the one scalar that determines the head's mix of values), "affine"
+            (ReLU network on a box or zonotope), "interval", "branches" (linear bounds, bits split), or "search" (no
+            proof).
         attained: whether `worst_input` attains max_error, up to 1e-9.
         seen_error: |output - f| at `worst_input`, in float64.
         worst_input: the worst input that was tried.

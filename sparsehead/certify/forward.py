@@ -121,7 +121,7 @@ def finish_mlp(U: Ball, layer: Layer) -> Ball:
 
 
 def after_attention(model: Model, U: Ball) -> Ball:
-    """Return the outputs (n,) from the last layer's U at [CLS], of shape (n, d)."""
+    """Return the outputs (n,) of the model, given U (n, d), the state at [CLS] after the last layer's attention."""
     y = finish_mlp(U, model.layers[-1])
     if model.final_norm is not None:
         y = layer_norm(y, model.final_norm)

@@ -143,8 +143,9 @@ class Mixture(ABC):
         return sigma, (ratios - sigma * ends - lost).min(axis=0) - TINY
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
-        """Return the numbers theta of the docstring of this file. Any numbers are valid; those near the least value of
-        g . (m - c) give the best bounds.
+        """Return, for each head and form g, the number theta at which the head's form g . (m - c) is replaced by a
+        bound linear in its sums; m is the head's mixed value and c its centre. Any theta is valid; those near the least
+        value of g . (m - c) give the best bounds.
         """
         return np.zeros((len(g), g.shape[1], g.shape[3]))
 

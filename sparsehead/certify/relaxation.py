@@ -195,7 +195,7 @@ class Normed:
         return phi0, (np.fmax(low - pad, -most), np.fmin(high + pad, most))
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """Return (c, G) such that kappa . (normalised U) is at least c + G . (U - u0) over the region."""
+        """Return (c, G) with kappa . (normalised U) >= c + G . (U - u0) for every U of the region; u0 is its centre."""
         phi0, E, a, b = (part[..., 0] for part in self._form(kappa[:, :, None]))
         low, high = (ends[:, 0] for ends in self.U.ranges(E[:, :, None]))
         ends = np.stack([low + a, high + b])

@@ -53,7 +53,7 @@ def one_head(selection: Selection) -> Layer:
 
 
 def decoded(encoding: Encoding, layer: Layer, decoder: Decoder, *, attends_cls: bool) -> Model:
-    """Return a model f_tf+mlp in which `layer` writes o to the first coordinate, and one ReLU layer decodes it."""
+    """Return a model f_tf+mlp: `layer` writes its scalar output o to coordinate 0, and one ReLU layer decodes o."""
     axis = np.eye(1, encoding.d)
     dense = Dense(W=np.repeat(axis.T, len(decoder.kinks), axis=1), b=-decoder.kinks)
     return Model(

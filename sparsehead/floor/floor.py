@@ -214,9 +214,10 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
 
 @dataclass(frozen=True)
 class ParityBounds:
-    """Lower and upper bounds on P_opt and P_unique for s-parities of fair bits; `opt`, `unique` assume a Poisson count.
+    """Lower and upper bounds on P_opt and P_unique for parities of s fair bits.
 
     P_opt is the success rate of the best learner, P_unique the probability that only one parity explains the samples.
+    `opt` and `unique` assume that the number of wrong parities that fit is Poisson with mean `mu`.
     """
 
     mu: float

@@ -51,8 +51,8 @@ def check_law_points(context: Context) -> Finding:
 
 @claim("law-bars", kind="ours", where="paper figure 2")
 def check_law_bars(context: Context) -> Finding:
-    """The paper's error bars imply a success curve that rises less steeply with $ln m$ than the curve of preset paper:
-    the 95 % interval of the logistic slope that they imply lies below the interval of the measured slope.
+    """The paper's error bars imply a success curve less steep in $ln m$ than the one measured with preset "paper": the
+    95 % interval of the logistic slope that the bars imply lies below the interval of the measured slope.
     """
     data = results(context, "law-matched", LawResult)
     if not data.fits:

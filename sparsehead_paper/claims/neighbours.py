@@ -33,10 +33,11 @@ KIM_SUZUKI = "Kim and Suzuki, arXiv 2410.08633"
 
 @neighbour("taught-gap", where=f"{KIM_SUZUKI}, theorem 5; theory 11.1")
 def check_taught_gap(context: Context) -> Finding:
-    """At zero scores and with true intermediate values, the gradient of a node's loss is of order $d^-2$ in the scores
-    of the node's two children, and of smaller order in all other scores. For $phi(z) = -cos(pi z)$ and a node of the
-    first level with $N$ independent tokens before it, the gradients at children and at other tokens differ by exactly
-    $(pi/N) sin(pi/N) cos(pi/N)^{N-3}$.
+    """Let the $k - 1$ nodes of a binary tree over $k$ of $d$ bits be products of their two children, the root the
+    parity. At zero scores and with true intermediate values, the gradient of a node's loss is of order $d^-2$ in the
+    scores of the node's two children, and of smaller order in all other scores. For $phi(z) = -cos(pi z)$ and a node of
+    the first level with $N$ independent tokens before it, the gradients at children and at other tokens differ by
+    exactly $(pi/N) sin(pi/N) cos(pi/N)^{N-3}$.
     """
     off = 0.0
     for d, k in ((4, 2), (6, 4), (9, 8)):
@@ -162,9 +163,10 @@ def check_untaught_parity(context: Context) -> Finding:
 
 @neighbour("spectra-minilm", where="Sakai and Imaizumi, arXiv 2605.07297")
 def check_spectra_minilm(context: Context) -> Finding:
-    """On MiniLM the spectrum-adaptive proxy is 2.1e4, and the proxy for the paper's bound is 6.9e28. The first is
-    attained at $p = 0$ for every matrix, where it depends only on ranks: other weights of the same shapes and ranks, if
-    their singular values are large, give the same value $144 sqrt(12288) + 4608 + sqrt(6)$.
+    """On MiniLM the spectrum-adaptive proxy is 2.1e4, and the proxy for the paper's bound is 6.9e28. The
+    spectrum-adaptive proxy is a minimum over the power $p$ of singular values. For every matrix this minimum is at $p =
+    0$, where only ranks matter: other weights of the same shapes and ranks give the same value $144 sqrt(12288) + 4608
+    + sqrt(6)$ if their singular values are large.
     """
     folder = context.options.get("results")
     path = None if folder is None else Path(folder) / "probe" / "minilm.json"

@@ -86,8 +86,9 @@ def check_feature_noise_parity(context: Context) -> Finding:
 @neighbour("feature-noise-floor", where=f"{SOURCE}: as a noisy channel")
 def check_feature_noise_floor(context: Context) -> Finding:
     """If K functions on different sets of positions are equally likely, no learner names the right one with probability
-    $delta$ from fewer than $(delta ln K - ln 2)/I(z; y)$ samples. For AND of s unbiased bits the information $I(z; y)$
-    follows from $P(y = 1 | z) = (1 - eta)^(s - k) eta^k$, where k of the relevant bits are seen as 0.
+    $delta$ from fewer than $(delta ln K - ln 2)/I(z; y)$ samples, where $I(z; y)$ is the mutual information of the bits
+    seen, $z$, and the label $y$. For AND of s unbiased bits, each flipped with probability $eta$ before it is seen,
+    this information follows from $P(y = 1 | z) = (1 - eta)^(s - k) eta^k$, where k of the relevant bits are seen as 0.
     """
     s, T, success, worst, rows = 2, 12, 0.8, 0.0, []
     f = conjunction(range(s), T=s)

@@ -43,8 +43,9 @@ def built(
 )
 def check_sparse_representation(context: Context) -> Finding:
     """For each of the three encodings, attention with bounded norms represents $s$-sparse functions: monotone symmetric
-    ones by $f_tf-scalar$ approximately, symmetric and general ones by $f_tf+mlp$ exactly. Our construction needs one
-    head and 2 ReLU units per change of value for every $s$-sparse function.
+    ones by $f_tf-scalar$ approximately, symmetric and general ones by $f_tf+mlp$ exactly. For every $s$-sparse $f$ our
+    construction needs one head, which sums the relevant bits with integer weights, and 2 ReLU units for each change of
+    $f$ along the values of this sum.
     """
     tables = itertools.product([0, 1], repeat=8)
     functions = sorted({from_table(T=6, support=(0, 2, 5), table=t) for t in tables}, key=str)

@@ -112,8 +112,7 @@ def reproduce(
 
     Args:
         report: called with a stage's title, its progress, and the remaining seconds of all stages together.
-        train: if False, run no experiment and report on what is already in the folder: fresh trials of committed
-            results if there are any, else its results files.
+        train: if False, run no trials; report on folder/fresh if it exists, else on the folder's results files.
         seed: decides which fresh trials are run.
     """
     plans.check_scale(scale)

@@ -166,9 +166,10 @@ class Laws(Stage):
         return sum(law.seconds(db) for law in self.laws.values())
 
     def run(self, place: Workplace) -> list[str]:
-        """Measure one law after another; the results file is written after each, with the number of laws still missing.
+        """Measure one law after another; write the results file after each, with the number of laws measured to the end
+        of their design.
 
-        With `add`, trials in the results file under the same label count and are not run again.
+        With `place.add`, trials already in the results file under a law's label are counted and not run again.
         """
         before = read_results(place.folder, self.name, LawsRecord).laws if place.add else ()
         if any(row.trials and not law.cells for law in before for row in law.thresholds.values()):

@@ -24,7 +24,7 @@ def matched() -> Law:
 
 
 def matched_beyond() -> Law:
-    """The matched law at T = 3000, beyond the paper's range, with dropout; a failed trial takes 15 minutes.
+    """The law of preset "paper" (with dropout) at T = 3000, beyond the paper's range; a failed trial takes 15 minutes.
 
     Paper: law-matched-beyond
     """

@@ -143,7 +143,7 @@ class Nearness:
 
 
 def nearness(rows: Sequence[Ratio], preset: str, repeats: int = 2000) -> list[Nearness]:
-    """Return how near each theoretical learner is to a preset, the nearest first, over settings that have them all.
+    """Return each learner's nearness to a preset, nearest first, over settings where every learner has a ratio.
 
     Paper: predicted-line
     """

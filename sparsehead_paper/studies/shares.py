@@ -19,8 +19,8 @@ def compared_races(record: InterpretationsRecord) -> tuple[str, ...]:
 def shares(record: InterpretationsRecord, races: Sequence[str]) -> list[tuple[ComparedInterpretation, float]]:
     """Return each interpretation's share of the evidence from these races together.
 
-    A dropped interpretation is compared with the best remaining one by the numbers for which it has trials.
-    The list is empty if one of the races has not compared every interpretation.
+    A dropped interpretation is compared with the best remaining one on those of the paper's numbers for which the
+    dropped one has trials. The list is empty if one of the races has not compared every interpretation.
     """
     if not set(races) <= set(compared_races(record)):
         return []

@@ -138,7 +138,7 @@ def log_cover_zhang(*, a: Real, b: Real, eps: Real, N: Real, p: float = 2.0) -> 
 
 
 def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
-    """Bound ln N of x -> W x or (x, z) -> z^T W x, sum of |W_ij| <= B, on ALL inputs of length <= b:
+    """Bound ln N of the maps x -> W x or (x, z) -> z^T W x with sum |W_ij| <= B, on ALL inputs of length <= b:
 
         ln N <= (ceil((Bb/eps)^2) - 1) ln(2 n_entries + 1),
 
