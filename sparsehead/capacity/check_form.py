@@ -119,7 +119,9 @@ def check_form(form: FormLike, *, classes: int = 100, seed: int = 0) -> FormChec
 
 
 def stated(form: Form, small: SmallClass) -> float:
-    """Return ln N(eps) of a class by a form: the smaller of C/eps^2 and the form's own covering, if it has both."""
+    """Return ln N(eps) of a class by a form: the smaller of C/eps^2, with the capacity C of its items, and the form's
+    own covering, if it has both.
+    """
     price = Pricing(form)
     items: tuple[Item, ...]
     if small.heads is not None:

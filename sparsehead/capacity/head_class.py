@@ -26,13 +26,13 @@ class HeadClass:
 
     Args:
         V21, V: ||W_V||_{2,1} and the spectral norm of W_V.
-        QK: Frobenius norm of W_QK with the temperature. QK21: ||W_QK^T||_{2,1} for form paper, by default QK.
+        QK: Frobenius norm of W_QK with the temperature. QK21: ||W_QK^T||_{2,1} for form "paper", by default QK.
         BX, BZ: lengths of the longest token and the longest query (by default BX). `head_class` also takes BP, the
             length of the longest position vector, and adds it to BX.
         L: Lipschitz constant of sigma. w: length of a scalar read-out; None if the output is a vector.
         H: number of heads. k, d: number of columns of W_V, and token width; both are by default the paper's 64.
-        V11, QK11: sums of absolute entries of W_V and of W_QK, for form trauger-tewari. rank: the largest rank of W_QK,
-            which is the width inside a head, for form rank of the atlas.
+        V11, QK11: sums of absolute entries of W_V and of W_QK, for form "trauger-tewari". rank: the largest rank of
+            W_QK, which is the width inside a head, for form "rank" of the atlas.
     """
 
     V21: float

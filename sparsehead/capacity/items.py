@@ -37,6 +37,7 @@ class Item:
     """One term of a capacity bound, for one weight matrix.
 
     To cover the matrix with error x costs (r/x)^2 lambda or dim ln(1 + 2r/x), and the error becomes p x at the output.
+    r is a norm of the matrix times the length of its inputs, lambda a logarithmic factor, dim the number of parameters.
     """
 
     name: str
@@ -135,12 +136,13 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
 class _Split:
     """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k); n_k counts copies.
 
-    With rho = p r/eps, h(y) is the least of three prices: 0 (only if y >= rho), dim ln(1 + 2 rho/y), lambda (rho/y)^2.
-    Each price is convex in y, but h is not. So fix one kind of price for every item; such a choice is a row of `kinds`.
-    At the best shares for a row, all prices have the same slope -mu, and Newton's method finds mu. If there are at most
-    `CHOICES_TRIED` rows, all are tried. Otherwise the search starts from rows in which every item has its best price at
-    a common slope, and changes one entry at a time. Arrays have one entry per live item and one row per choice.
-    Arguments are not checked, since a bound makes hundreds of calls.
+    With rho = p r/eps, where p and r are the item's and eps is the error allowed, h(y) is the least of three prices: 0
+    (only if y >= rho), dim ln(1 + 2 rho/y), lambda (rho/y)^2. Each price is convex in y, but h is not. So fix one kind
+    of price for every item; such a choice is a row of `kinds`. At the best shares for a row, all prices have the same
+    slope -mu, and Newton's method finds mu. If there are at most `CHOICES_TRIED` rows, all are tried. Otherwise the
+    search starts from rows in which every item has its best price at a common slope, and changes one entry at a time.
+    Arrays have one entry per live item and one row per choice. Arguments are not checked, since a bound makes hundreds
+    of calls.
     """
 
     log_rho: Array

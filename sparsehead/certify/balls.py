@@ -195,8 +195,8 @@ def gelu_tanh(x: Ball) -> Ball:
 
 
 def _with_a_minimum(x: Ball, at: Callable[[Array], Array], *, where: float, least: float) -> Ball:
-    """Apply `at`, a function with one minimum `least` at `where`, which is computed with error (LIBRARY + 8 UNIT)
-    |x|.
+    """Apply `at`, a function with one minimum, the value `least` at x = `where`; `at` is computed with an error of
+    (LIBRARY + 8 UNIT) |x|.
     """
     a, b = at(x.low), at(x.high)
     low = np.where((x.low < where) & (where < x.high), least, np.minimum(a, b))

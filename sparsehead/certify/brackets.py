@@ -67,7 +67,7 @@ def _upper(choices: Choices) -> Float[Array, " patterns"]:
     """Return an upper bound U of the mix for every pattern: the first of 8 growing candidates that is proved, else max
     v.
 
-    A candidate is proved if F(U) <= 0, see the docstring of this file.
+    A candidate U is proved if F(U) <= 0, where F(U) is the sum over tokens of the largest w (v - U).
     """
     parts = []
     for patterns in chunks(choices, assignments(len(choices.support))):

@@ -133,7 +133,8 @@ def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -> float:
     """Return an upper bound of g . m over the pattern, where m is the head's mixed value.
 
-    It is the zero of the function F of `check`, raised until the checker accepts it.
+    The bound is the zero U of F(U), the sum over positions of the largest w (g . v - U), raised until `check` accepts
+    it.
     """
     allowed = np.ones((len(head.weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False

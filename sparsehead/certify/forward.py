@@ -97,20 +97,22 @@ def _one_layer(model: Model) -> Callable[[Array], Ball]:
 
 
 def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
-    """Compute `block.finish_attention` in balls: return U, given the mixed values of each head."""
+    """Compute `block.finish_attention` in balls: return U, the state after attention, given the mixed values of each
+    head.
+    """
     parts = [activate(M, layer.sigma) @ W_C for M, W_C in zip(mixed, layer.W_C, strict=True)]
     return around_attention(X, reduce(operator.add, parts), layer)
 
 
 def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
-    """Return U, given the sum over heads: add the bias b_C and the residual X, then project."""
+    """Return the state after attention, given U, the sum over heads: add the bias b_C and the residual X, then project."""
     U = U if layer.b_C is None else U + layer.b_C
     U = U + X if layer.residual else U
     return project_rows(U) if layer.project else U
 
 
 def finish_mlp(U: Ball, layer: Layer) -> Ball:
-    """Compute `block.finish_mlp` in balls: return the block's output, given U."""
+    """Compute `block.finish_mlp` in balls: return the block's output, given U, the state after attention."""
     mlp = layer.mlp
     if mlp is None:
         return U

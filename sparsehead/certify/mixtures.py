@@ -34,7 +34,9 @@ FREE = 2  # state of a bit that is not fixed to 0 or 1
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Computed weights and values of every token ([CLS] last, if attended), bounds of weights and radii of values."""
+    """Computed weights and values of every token ([CLS] last, if attended); light, heavy: bounds of the weights; rad:
+    radii of the values; mixing: a bound on the rounding of the model's float64 mix.
+    """
 
     weight: Float[Array, "n 2 H"]
     light: Float[Array, "n 2 H"]
@@ -64,7 +66,8 @@ class Mixture(ABC):
     Args:
         tokens: weights and values.
         state: 0, 1 or FREE for each bit of each set.
-        chance: probability of a 1 at each position; in this class it is used only to choose the centre c.
+        chance: probability of a 1 at each position; in this class it is used only to choose c, the centre of the mixed
+            values.
     """
 
     def __init__(self, tokens: Tokens, state: Int[Array, "B T"], chance: Float[Array, " T"]) -> None:
@@ -97,7 +100,7 @@ class Mixture(ABC):
         self.reach = (largest[None] + np.abs(self.c)) * UP
 
     def blurred(self, G: Float[Array, "B H c f"]) -> Float[Array, "B H f"]:
-        """Bound the rounding error of G . Z_h, a linear form of the sums Z_h over the tokens of head h."""
+        """Bound the rounding error of G . Z_h, a linear form of Z_h, the sum of w (v - c, 1) over the tokens of head h."""
         _, H, k, _ = G.shape
         lost = self.blur + 4 * (self.X.shape[1] + H * k + 32) * UNIT * self.size
         return (lost[:, :, None, :] @ np.abs(G))[:, :, 0] * UP + TINY
@@ -124,7 +127,8 @@ class Mixture(ABC):
     def linear(self, g: Float[Array, "B H k f"]) -> tuple[Float[Array, "B H c f"], Float[Array, "B f"]]:
         """Return (G, constant), which turn a linear form of the mixed values into a sum over tokens.
 
-        sum_h g_h . (m_h - c_h) is at least constant plus the computed sum, over the tokens of an input, of G . X.
+        sum_h g_h . (m_h - c_h) is at least constant plus the computed sum, over the tokens of an input, of G . X. Here
+        X is w (v - c, 1) for a token of weight w and value v, m_h the mixed value of head h, and c_h its centre.
         """
         theta = self.anchors(g)
         G = np.concatenate([g, -theta[:, :, None]], axis=2)
@@ -135,7 +139,9 @@ class Mixture(ABC):
         return sigma[:, :, None] * G, (theta + iota).sum(axis=1) - lost * UP - TINY
 
     def slopes(self, low: Float[Array, "B H f"], high: Float[Array, "B H f"]) -> tuple[Array, Array]:
-        """Return sigma and iota, such that z / D >= sigma z + iota for z in [low, high] (docstring of this file)."""
+        """Return sigma and iota, such that z / D >= sigma z + iota for z in [low, high], D being the sum of the
+        weights.
+        """
         ends = np.stack([low, high])
         ratios = np.minimum(ends / self.D_low[..., None], ends / self.D_high[..., None])
         sigma = np.where(high > low, (ratios[1] - ratios[0]) / (high - low), 1 / self.D_high[..., None])
@@ -143,19 +149,19 @@ class Mixture(ABC):
         return sigma, (ratios - sigma * ends - lost).min(axis=0) - TINY
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
-        """Return, for each head and form g, the number theta at which the head's form g . (m - c) is replaced by a
-        bound linear in its sums; m is the head's mixed value and c its centre. Any theta is valid; those near the least
-        value of g . (m - c) give the best bounds.
+        """Return, for each head and form g, a number theta near the least value of g . (m - c); m is the head's mixed
+        value and c its centre. `linear` bounds the distance of the form from theta, so any theta is valid, and a near
+        one gives a better bound.
         """
         return np.zeros((len(g), g.shape[1], g.shape[3]))
 
     @abstractmethod
     def head_ranges(self, G: Float[Array, "B H c f"]) -> tuple[Float[Array, "B H f"], Float[Array, "B H f"]]:
-        """Bound G_h . Z_h, a linear form of the sums over tokens of head h, for each head."""
+        """Bound G_h . Z_h for each head h, where Z_h is the sum of w (v - c, 1) over its tokens."""
 
     @abstractmethod
     def least(self, G: Float[Array, "B H c f"]) -> Float[Array, "B f"]:
-        """Return a lower bound of the computed sum of G . X over tokens, for all heads together."""
+        """Return a lower bound of the computed sum over tokens of G . X, X being w (v - c, 1), for all heads together."""
 
 
 class AllInputs(Mixture):

@@ -176,7 +176,7 @@ def _mixed_box(
 def _brackets(
     scores: Ball, values: Ball, support: tuple[int, ...]
 ) -> tuple[Float[Array, "patterns m"], Float[Array, "patterns m"]]:
-    """Apply `bracket` to each coordinate of values (n, 2, m)."""
+    """Bound the mix, as `bracket` does, for each of the m coordinates of values (n, 2, m)."""
     pairs = [bracket(scores, values[:, :, j], support) for j in range(values.mid.shape[-1])]
     low, high = (np.stack(ends, axis=1) for ends in zip(*pairs, strict=True))
     return low, high

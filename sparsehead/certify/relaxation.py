@@ -105,8 +105,8 @@ class Attended:
         self.along, self.across = far[:, -1] ** 2 / d * UP, (far[:, :-1] ** 2).mean(axis=1) * UP
 
     def pulled(self, E: Float[Array, "B d f"]) -> tuple[Float[Array, "B H k f"], Float[Array, "B f"]]:
-        """Return (g, lost), such that E . (U - u0) differs from the form g . (m - c) of the mixed values by at most
-        `lost`.
+        """Return (g, lost), such that E . (U - u0) differs by at most `lost` from g . (m - c), a form of the mixed
+        values m with centre c.
         """
         B, d, f = E.shape
         g = self.W @ E
@@ -130,7 +130,7 @@ class Plain:
         self.size, self.rounding = U.size, np.zeros_like(U.size)
 
     def ranges(self, kappa: Float[Array, "B d f"]) -> tuple[Float[Array, "B f"], Ends]:
-        """Return kappa . u0, and bounds of kappa . U over the region."""
+        """Return kappa . u0, u0 the centre of the region, and bounds of kappa . U over the region."""
         middle = (self.U.u0[:, None] @ kappa)[:, 0]
         low, high = self.U.ranges(kappa)
         pad = 2 * (kappa.shape[1] + 8) * UNIT * (self.U.size[:, None] @ np.abs(kappa))[:, 0] * UP
@@ -138,7 +138,7 @@ class Plain:
         return middle, (middle + low - pad, middle + high + pad)
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """Return (constant, E) with kappa . U >= constant + E . (U - u0)."""
+        """Return (constant, E) with kappa . U >= constant + E . (U - u0) for every U of the region; u0 is its centre."""
         pad = (kappa.shape[1] + 8) * UNIT * (self.U.size * np.abs(kappa)).sum(axis=1) * UP
         return (self.U.u0 * kappa).sum(axis=1) - pad, kappa
 
@@ -172,7 +172,9 @@ class Normed:
         self.size = np.abs(norm.gain) * np.sqrt(d) + np.abs(norm.bias) + self.rounding
 
     def _form(self, kappa: Float[Array, "B d f"]) -> tuple[Array, Array, Array, Array]:
-        """Return (phi0, E, a, b): the form is phi0 + r (E . (U - u0) + rest) with a <= rest <= b."""
+        """Return (phi0, E, a, b): kappa . (normalised U) = phi0 + r (E . (U - u0) + rest) with a <= rest <= b, where u0
+        is the centre of the region and 1 / r the number by which LayerNorm divides.
+        """
         sizes = np.abs(kappa) + np.abs(kappa).mean(axis=1, keepdims=True)
         kappa = kappa - kappa.mean(axis=1, keepdims=True)
         phi0 = (self.U.u0[:, None] @ kappa)[:, 0] / self.s0[:, None]
@@ -182,7 +184,7 @@ class Normed:
         return phi0, E, -np.maximum(bend, 0) - lost, np.maximum(-bend, 0) + lost
 
     def ranges(self, kappa: Float[Array, "B d f"]) -> tuple[Float[Array, "B f"], Ends]:
-        """Return the linear form kappa . (normalised U): its value at u0, and its bounds over the region."""
+        """Return the linear form kappa . (normalised U): its value at the centre u0, and its bounds over the region."""
         phi0, E, a, b = self._form(kappa)
         low, high = self.U.ranges(E)
         low, high = low + a, high + b
@@ -212,11 +214,12 @@ class Normed:
 def norm_rounding(
     norm: LayerNorm, largest: Float[Array, " B"], s_low: Float[Array, " B"]
 ) -> Float[Array, "B d"]:
-    """Return how far the float64 LayerNorm of a row with |entries| <= `largest` and s >= s_low is from the exact one.
+    """Return how far the float64 LayerNorm of a row U with |entries| <= `largest` is from the exact one. LayerNorm
+    divides by s >= s_low.
 
     Centring has an error of at most c = (d + 8) UNIT largest. Hence s has an error of at most c, plus a relative error
-    of (d + 8) UNIT. Entries of C U / s are at most sqrt(d); their error is at most 2 (1 + sqrt(d)) c / s + 2 sqrt(d) (d
-    + 8) UNIT, as long as c < s / 4.
+    of (d + 8) UNIT. Entries of C U / s, where C removes the mean, are at most sqrt(d); their error is at most 2 (1 +
+    sqrt(d)) c / s + 2 sqrt(d) (d + 8) UNIT, as long as c < s / 4.
     """
     d = len(norm.gain)
     c, root = (d + 8) * UNIT * largest, np.sqrt(d)

@@ -31,7 +31,9 @@ CUTS = np.array([0, *(2**i for i in range(10))])  # the heavy terms are taken in
 
 
 def tail_variance(p: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return an upper bound of w(p) (top of this file), which is 0 at p = 0 and 1, and at most 1/4, at p = 1/2."""
+    """Return an upper bound of w(p) = (1 - 2p) / (2 ln((1 - p) / p)), which is 0 at p = 0 and 1, and largest, 1/4, at p
+    = 1/2.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         w = (1 - 2 * p) / (2 * np.log((1 - p) / p)) * ROOM
     return np.where(np.abs(1 - 2 * p) < 1e-3, 0.25, np.minimum(w, 0.25))
@@ -46,7 +48,7 @@ class Sums:
         mean: the mean of the sum of the terms.
         heavy, weights: the moves of the heavy terms, the heaviest first, and their w(p). The last axis runs over terms.
         skew: the sums of (1/2 - p) move over the heaviest 1, then the next 1, 2, 4, .. terms.
-        spread, spread_light: the matrices of the quadratic form W, for all terms and for the light ones.
+        spread, spread_light: the matrices of the variance W, a quadratic form, for all terms and for the light ones.
         total: the sum of |move| over all terms.
         terms: the number n of terms.
     """
@@ -125,7 +127,9 @@ class Sums:
         return found
 
     def _variance(self, G: Float[Array, "B c f"], sizes: Float[Array, "B c f"]) -> Float[Array, "B f"]:
-        """Return an upper bound of W for the light terms; rounding adds a multiple of (|G| . deviations)^2."""
+        """Return an upper bound of W, the variance of the forms G, for the light terms; rounding adds a multiple of
+        (|G| . deviations)^2.
+        """
         W = self.spread_light
         deviations = np.sqrt(np.diagonal(W, axis1=1, axis2=2))
         found = np.maximum((G * (W @ G)).sum(axis=1), 0.0)

@@ -58,10 +58,11 @@ class MostInputs(Mixture):
         return max(1, 2**18 // (B * H * min(n, HEAVY)))
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
-        """Return numbers theta that the form g . (m - c) falls below with probability about `each`.
+        """Return numbers theta, below which the form g . (m - c) falls with probability about `each`; m is a head's
+        mixed value and c its centre.
 
-        If the denominator D is nearly constant, a normal approximation is good enough. Otherwise theta is found by
-        bisection between 0 and the least value that one token can have.
+        If the denominator D, the sum of the weights, is nearly constant, a normal approximation is good enough.
+        Otherwise theta is found by bisection between 0 and the least value that one token can have.
         """
         B, H, k, f = g.shape
         own = g.reshape(B * H, k, f)
@@ -74,13 +75,15 @@ class MostInputs(Mixture):
     def _gain(
         self, sums: Sums, own: Float[Array, "P k f"], theta: Float[Array, "P f"]
     ) -> Float[Array, "P f"]:
-        """Return a lower bound of g . Z - theta D, D the head's denominator; it fails with probability `each`."""
+        """Return a lower bound of g . Z - theta D for a head's sums Z = sum w (v - c) and D = sum w; it fails with
+        probability `each`.
+        """
         G = np.concatenate([own, -theta[:, None]], axis=1)
         return sums.middle(G) - sums.beyond(G, self.log_each, (-1.0,))[0]
 
     def _bracketed(self, chosen: Bool[Array, " P"], own: Float[Array, "unsteady k f"]) -> Array:
-        """Find theta by bisection and one Newton step, which divides the gain by the upper bound of D. The gain's slope
-        in theta is at most that, so the step cannot pass the root.
+        """Find theta, the root of `_gain`, by bisection and one Newton step, which divides the gain by the upper bound
+        of the denominator D. The gain's slope in theta is at most this bound, so the step cannot pass the root.
         """
         sums = self.by_head.some(chosen)
         least, most = (
@@ -102,7 +105,8 @@ class MostInputs(Mixture):
         """Return the root theta <= 0 of theta D + sqrt(a V(theta)) = 0, and whether the denominator D is constant
         enough to use it.
 
-        a is 2 log_each, and V(theta) bounds the variance of g . Z - theta D.
+        a is 2 log_each, and V(theta) bounds the variance of g . Z - theta D, where Z = sum w (v - c) and D = sum w are
+        a head's sums.
         """
         W, D, a = self.by_head.spread, self.D.reshape(-1, 1), 2 * self.log_each
         V = (own * (W[:, :-1, :-1] @ own)).sum(axis=1)
@@ -126,7 +130,9 @@ class MostInputs(Mixture):
         return self.together.middle(flat) - self.together.beyond(flat, self.log_each, (-1.0,))[0]
 
     def chance_below(self, g: Float[Array, "B H k"], bound: Float[Array, " B"]) -> Float[Array, " B"]:
-        """Return an upper bound of P(sum_h g_h . (m_h - c_h) <= bound), not counting the share `spent`."""
+        """Return an upper bound of P(sum_h g_h . (m_h - c_h) <= bound), not counting the share `spent`; m_h is the
+        mixed value of head h and c_h its centre.
+        """
         G, constant = self.linear(g[..., None])
         level = bound - constant[:, 0] + 4 * UNIT * (np.abs(bound) + np.abs(constant[:, 0])) + TINY
         B, n = self.X.shape[:2]

@@ -69,8 +69,9 @@ def with_mlp(selection: Selection, decoder: Decoder) -> Model:
 def head_alone(selection: Selection, decoder: Decoder) -> Model:
     """Return a model f_tf-scalar with sigma = ReLU: the decoder's units are the head's value coordinates.
 
-    Unit k is ReLU(o - t_k). If the inner product of every token with c = E_0 + E_1 (+ [CLS]) is 1, it has the value
-    vector w - t_k c, so that c supplies the constant t_k. In other encodings (a bag of vectors, positions that are not
+    Unit k is ReLU(o - t_k), where o is the selection's output and t_k a kink of the decoder. If the inner product of
+    every token with c = E_0 + E_1 (+ [CLS]) is 1, unit k has the value vector w - t_k c, where w is the selection's
+    value vector; so c supplies the constant t_k. In other encodings (a bag of vectors, positions that are not
     orthogonal to the bits) the value bias b_V is -t_k.
     Paper: single-head, monotone-symmetric-representation
     """

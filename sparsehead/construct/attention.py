@@ -29,7 +29,7 @@ class Selection:
 
     Args:
         attends_cls: whether [CLS] is among the attended tokens.
-        key, value: u and w.
+        key, value: u and w; token x has the score <u, x> and the value <w, x>.
         rho: the largest <u_1, x_t> over irrelevant tokens, where u_1 is the dual vector with <u_1, P_i> = 1 on the
             support.
     """
@@ -80,7 +80,7 @@ def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array
 
 
 def support_rows(encoding: Encoding, support: tuple[int, ...]) -> Float[Array, "r d"]:
-    """Return the matrix with rows P_I, then E_0 and E_1 (not in a bag), then [CLS]."""
+    """Return the matrix with rows P_i for i in the support, then E_0 and E_1 (not in a bag), then [CLS]."""
     if encoding.P is None:
         P = np.zeros((len(support), encoding.d))
         P[np.arange(len(support)), np.array(support, dtype=np.int64) + RESERVED] = 1.0
@@ -150,9 +150,10 @@ def trainable_selection(
     """Return a selection together with position vectors made for it: P_i = (eta_i / max eta) e_3 on the support, 0
     elsewhere.
 
-    eta_i = beta + ln |c_i| is the score of position i, and e_3 a unit vector in width d = 4. The head's output is the
-    same as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis for the values of the relevant
-    positions; then ||P||_F <= sqrt(2 s).
+    eta_i = beta + ln |c_i| is the score of position i, where c_i is the code's integer and beta leaves irrelevant
+    tokens the share `leak`; e_3 is a unit vector in width d = 4. The head's output is the same as with one-hot
+    positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis for the values of the relevant positions; then
+    ||P||_F <= sqrt(2 s).
     Paper: single-head-trainable
     """
     move, at_support, at_one = _bit_and_position(code)

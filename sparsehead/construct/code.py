@@ -117,8 +117,7 @@ def _small_weights(s: int, signs: bool) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache
 def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders s"]]:
-    """Return every tie-free order of {0,1}^s by sums with ascending positive weights, and each one's least weights.
-    """
+    """Return every tie-free order of {0,1}^s by sums with ascending positive weights, and each one's least weights."""
     largest = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}[
         s
     ]  # the smallest weights that give all 1, 1, 2, 14, 516 orders

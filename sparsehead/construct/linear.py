@@ -28,8 +28,9 @@ def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, 
 
     A token's score is b_1 on the support, plus b_2 if it has the deciding bit; its value is the bit. One deciding bit
     inside the support thus outweighs all other tokens. For orthonormal positions b_2 = ln(2 (s - 1) / eps) and b_1 =
-    b_2 + ln(2 (T - s + 1) / (s eps)); otherwise b_1 grows until the exact range of o is within epsilon. "At least k of
-    s" with 1 < k < s has no such head, because o is a ratio of two linear functions of the number of ones.
+    b_2 + ln(2 (T - s + 1) / (s eps)); otherwise b_1 grows until the exact range of the head's output o is within
+    epsilon. "At least k of s" with 1 < k < s has no such head, because o is a ratio of two linear functions of the
+    number of ones.
       Paper: linear-head
     """
     kind = linear_kind(f)

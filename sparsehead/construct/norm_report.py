@@ -17,8 +17,9 @@ from .code import Code
 def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
     """Return the norms of every matrix, per head: Frobenius, spectral, (2,1), (2,1) of the transpose, (1,1).
 
-    For compact models of one head, also `predicted`, norms of W_QK from the scores eta (|eta|_2 and |eta|_1), and
-    `paper`, the norms of the paper's weights. W_QK includes the temperature.   Paper: representation-norms
+    For compact models of one head, also `predicted`, norms of W_QK from eta, the scores of the relevant positions
+    (|eta|_2 and |eta|_1), and `paper`, the norms of the paper's weights. W_QK includes the temperature.
+    Paper: representation-norms
     """
     if model.L != 1:
         raise DomainError(f"a norm report is about one layer, this model has L={model.L}.")
@@ -35,9 +36,9 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
 
 
 def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag: bool = False) -> list[float]:
-    """Return the scores eta_i of the relevant positions. With C = sum |c_i|, they are ln(n (1 - leak) / leak) +
-    ln(|c_i| / C) for orthonormal or trainable positions and n irrelevant tokens, and ln(1 + N tau |c_i| / C) in a bag
-    of vectors (see `attention.bag_selection`).
+    """Return the scores eta_i of the relevant positions. With the integers c_i of the code and C = sum |c_i|, they are
+    ln(n (1 - leak) / leak) + ln(|c_i| / C) for orthonormal or trainable positions and n irrelevant tokens, and ln(1 + N
+    tau |c_i| / C) in a bag of vectors with N attended tokens, where tau is 1, or 1/(8 C) for mixed signs.
     """
     sizes, total = [abs(c) for c in code.weights], code.total
     if bag:
@@ -65,7 +66,8 @@ def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
 def paper_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
     """Return the Frobenius norms of the paper's weights for this T and s, if all embeddings are orthonormal.
 
-    W_Q has the norm R, which grows like ln T; W_K, W_V and W_C have norms O(sqrt s).   Paper: errata-paper-6
+    W_Q has the norm R, the scale of the scores, which grows like ln T; W_K, W_V and W_C have norms O(sqrt s).
+    Paper: errata-paper-6
     """
     s = f.s
     if s == 0:

@@ -141,7 +141,8 @@ def _revealed(r: int, *, s: int, T: int, m: int, p: float, guesses: int) -> floa
 def _weights(
     d: Int[Array, "multisets s"], orders: Float[Array, " multisets"], *, s: int, m: int, p: float
 ) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
-    """Return the likely numbers M of positive samples, and P(M, multiset d) of `swap_bounds`.
+    """Return the likely numbers M of positive samples, and P(M, d) for each multiset d of the numbers d_1 .. d_s of
+    samples with a single 0 at true position 1 .. s.
 
     The largest entry of d means that number or more. A multinomial vector is distributed as independent Poisson counts
     given their sum, so sums over "or more" are convolutions of probabilities, without overflow or underflow.

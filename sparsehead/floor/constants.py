@@ -71,7 +71,8 @@ def _inverse(n: int, nats: float) -> float:
 
 
 def _given(target: Target, revealed: tuple[int, ...]) -> float:
-    """Return the information, in nats, that the hidden bits give about the label when the bits of R are known.
+    """Return the information, in nats, that the hidden bits give about the label y when the bits x_R of the revealed
+    roles R are known.
 
     I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s); the last entropy is that of the noise.
     """

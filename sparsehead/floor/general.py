@@ -68,7 +68,8 @@ def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tupl
 def _densities(
     clean: Float[Array, "seen 2"], model: Float[Array, "seen 2"], noise: float, tilt: float = 1.0
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Return the possible values of one sample's term of i (see the docstring of this file), and their probabilities.
+    """Return the possible values of one sample's term of the information density i, a log-likelihood ratio, and their
+    probabilities.
 
     Args:
         clean: P(pattern, label before noise) of the right function.
@@ -86,7 +87,9 @@ def _densities(
 
 
 def _least_over_b(i: Float[Array, " n"], weight: Float[Array, " n"], ln_share: float) -> float:
-    """Return the least e^(b + ln_share) + E (1 - e^(b-i))^+ over those b that are values of i; every b is a bound."""
+    """Return the least e^(b + ln_share) + E (1 - e^(b-i))^+ over those b that are values of the information density i;
+    every b gives a bound.
+    """
     ahead = i + ln_share  # b + ln_share at b = i
     above = np.cumsum(weight[::-1])[::-1]  # P(i >= b)
     shrunk = np.cumsum((weight * np.exp(np.clip(-ahead, -700.0, 500.0)))[::-1])[
@@ -192,7 +195,8 @@ def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> 
     """Return the union bound E min(1, factor n e^-i) for the n wrong functions that share these positions with the
     right one.
 
-    It holds for every exponent a in i (see the docstring of this file); the smallest value for a few a is returned.
+    Given the shared bits and the labels, each of them is at least as likely as the right one with probability at most
+    e^-i. This holds for every exponent a in i (docstring of this file); the smallest bound for a few a is returned.
     """
     clean, wrong = target.joint(shared.right), target.joint(shared.wrong)
     found = math.inf

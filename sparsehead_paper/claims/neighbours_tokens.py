@@ -107,12 +107,12 @@ def _least_shared_error(N: int, q: int, *, seed: int) -> float:
 
 @neighbour("token-regression", where="arXiv 2503.11272: H = q heads suffice, H = Omega(q) are necessary")
 def check_token_regression(context: Context) -> Finding:
-    """q heads list the q vectors of width d and length at most 1 that a token points to, each with an error of at most
-    $2 lambda$, where $lambda$ is the share of attention outside the position pointed to. H heads with values of width v
-    and $H v < q d$ cannot list them: for every $R > 0$ and any function of the heads' outputs there are vectors of
-    joint norm R for which the error is at least R, even if scores depend on the vectors. If scores depend only on
-    positions and pointers, the error for standard normal vectors is at least the share $1 - H v/(q d)$ of their
-    variance.
+    """q heads list the q vectors of width d that a list of q pointers names. If these have length at most 1, each has
+    an error of at most $2 lambda$, where $lambda$ is the share of its head's attention on other positions. H heads with
+    values of width v and $H v < q d$ cannot list them: for every $R > 0$ and any function of the heads' outputs there
+    are vectors of joint norm R for which the error is at least R, even if scores depend on the vectors. If scores
+    depend only on positions and pointers, the error for standard normal vectors is at least the share $1 - H v/(q d)$
+    of their variance.
     """
     worst = max(_listed_error(N, q) for N, q in ((5, 2), (6, 3)))
     rng = stream(context.seed, "token regression")
