@@ -105,7 +105,7 @@ def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
 
 
 def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
-    """Return the state after attention, given U, the sum over heads: add the bias b_C and the residual X, then project."""
+    """Return the state after attention, given U, the sum over heads: add b_C and the residual X, then project."""
     U = U if layer.b_C is None else U + layer.b_C
     U = U + X if layer.residual else U
     return project_rows(U) if layer.project else U

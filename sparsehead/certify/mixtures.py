@@ -100,7 +100,7 @@ class Mixture(ABC):
         self.reach = (largest[None] + np.abs(self.c)) * UP
 
     def blurred(self, G: Float[Array, "B H c f"]) -> Float[Array, "B H f"]:
-        """Bound the rounding error of G . Z_h, a linear form of Z_h, the sum of w (v - c, 1) over the tokens of head h."""
+        """Bound the rounding error of G . Z_h, where Z_h is the sum of w (v - c, 1) over the tokens of head h."""
         _, H, k, _ = G.shape
         lost = self.blur + 4 * (self.X.shape[1] + H * k + 32) * UNIT * self.size
         return (lost[:, :, None, :] @ np.abs(G))[:, :, 0] * UP + TINY
@@ -161,7 +161,7 @@ class Mixture(ABC):
 
     @abstractmethod
     def least(self, G: Float[Array, "B H c f"]) -> Float[Array, "B f"]:
-        """Return a lower bound of the computed sum over tokens of G . X, X being w (v - c, 1), for all heads together."""
+        """Return a lower bound of the computed sum of G . X, X being w (v - c, 1), over all tokens and heads."""
 
 
 class AllInputs(Mixture):

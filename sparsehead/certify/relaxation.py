@@ -138,7 +138,7 @@ class Plain:
         return middle, (middle + low - pad, middle + high + pad)
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """Return (constant, E) with kappa . U >= constant + E . (U - u0) for every U of the region; u0 is its centre."""
+        """Return (constant, E) with kappa . U >= constant + E . (U - u0) over the region, whose centre is u0."""
         pad = (kappa.shape[1] + 8) * UNIT * (self.U.size * np.abs(kappa)).sum(axis=1) * UP
         return (self.U.u0 * kappa).sum(axis=1) - pad, kappa
 
@@ -197,7 +197,7 @@ class Normed:
         return phi0, (np.fmax(low - pad, -most), np.fmin(high + pad, most))
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """Return (c, G) with kappa . (normalised U) >= c + G . (U - u0) for every U of the region; u0 is its centre."""
+        """Return (c, G) with kappa . (normalised U) >= c + G . (U - u0) over the region, whose centre is u0."""
         phi0, E, a, b = (part[..., 0] for part in self._form(kappa[:, :, None]))
         low, high = (ends[:, 0] for ends in self.U.ranges(E[:, :, None]))
         ends = np.stack([low + a, high + b])

@@ -38,8 +38,8 @@ def _log_covering(
 @claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
     """For $m$ sequences of $T$ tokens, the maximum over sequences and positions is a maximum over $m T$ tokens. Hence
-    covers of $Score$ and $phi_in$ (see attention-head) on $m T$ points suffice for the head, and $T$ enters the bound
-    only through the logarithm of the number of points.
+    covers of the scores $Score(x, z)$ of tokens and of their values $phi_in(x)$ on $m T$ points suffice for the head,
+    and $T$ enters the bound only through the logarithm of the number of points.
     """
     rng = stream(context.seed, "aggregation")
     same, served = True, 0.0
@@ -78,8 +78,9 @@ def check_token_aggregation(context: Context) -> Finding:
 def check_head_capacity(context: Context) -> Finding:
     """A cover of the scores and a cover of $phi_in$ together give a cover of heads with fixed $phi_out$: $ln N(F_head;
     eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m T points)$ for all radii $eps_s$, $eps_in$ with
-    $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$ (constants as in head-lipschitz). For a scalar output, read by a
-    vector of length $B_w$, $eps$ is divided by $B_w$.
+    $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$, for tokens of length at most $B_X$, with $phi_out$
+    $L_out$-Lipschitz, $||phi_in(a)|| <= B_in ||a||$, and $||J Norm||_{1,1} <= C_Norm$ for the Jacobian $J Norm$. For a
+    scalar output, read by a vector of length $B_w$, $eps$ is divided by $B_w$.
 
     Checked for tokens in [-1, 1] and values |v| <= 1, so that B_X = B_in = L_out = 1; `head_error_bound` gives the
     head's eps from eps_s and eps_in. If all heads have the same values, the distance of heads with small scores is that
@@ -173,11 +174,11 @@ def check_single_layer_capacity(context: Context) -> Finding:
 def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
     """Return ln of the number of heads of an explicit packing, and the bound on ln N(eps) of their class.
 
-    Sequence i of n has the tokens +-(e_i, 1)/sqrt2 in R^{n+1}, the value vector reads the last coordinate, and the
-    score vector kappa has k entries +-size/sqrt k. The output on sequence i depends on the entry kappa_i alone, so it
-    is computed in the plane of e_i and the last coordinate. k is the largest number for which the outputs for a
-    negative, a zero and a positive entry are more than 2 eps apart; then any two of the C(n, k) 2^k heads are more than
-    2 eps apart on some sequence i.
+    Sequence i of n has the tokens +-(e_i, 1)/sqrt2 in R^{n+1}, e_i being a unit vector; the value vector reads the last
+    coordinate, and the score vector kappa has k entries +-size/sqrt k. The output on sequence i depends on the entry
+    kappa_i alone, so it is computed in the plane of e_i and the last coordinate. k is the largest number for which the
+    outputs for a negative, a zero and a positive entry are more than 2 eps apart; then any two of the C(n, k) 2^k heads
+    are more than 2 eps apart on some sequence i.
     """
     token, z = np.array([1.0, 1.0]) / math.sqrt(2), np.array([0.0, 1.0])
 

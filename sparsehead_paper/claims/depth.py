@@ -99,7 +99,9 @@ class _Replaced:
         return len(np.unique(np.round(np.concatenate(self.points[name]), 9), axis=0))
 
     def ratio(self, items: Mapping[str, Item]) -> float:
-        """Return the largest output error |f - f^| divided by its bound sum_k p_k eps_k."""
+        """Return the largest output error |f - f^| divided by its bound sum_k p_k eps_k, for maps with errors eps_k and
+        factors p_k.
+        """
         return self.moved / sum(items[name].p * off for name, off in self.off.items())
 
 
@@ -155,8 +157,8 @@ def _before_a_relu() -> float:
 )
 def check_layer_parameters(context: Context) -> Finding:
     """Replacing one weight matrix by another of no larger norms, with an error of at most $eps$ on the points to which
-    it is applied, changes the output by at most $p eps$: $p$ is the product of the Lipschitz constants of all later
-    maps, for scores also times $||W_V|| R$, where $R$ is the largest length of a row.
+    the matrix is applied, changes the output by at most $p eps$: $p$ is the product of the Lipschitz constants of all
+    later maps, for scores also times $||W_V|| R$, where $R$ is the largest length of a row.
     """
     ratios = {}
     even, focused = _aligned(0.02), _aligned(8.0)
@@ -248,7 +250,9 @@ def _scalar_network() -> Model:
 
 
 def _scalar_items() -> dict[str, tuple[float, float]]:
-    """Return (c, p) of each item of `_scalar_network` on m = 3 samples, from docs/theory.md 1.3, 4.3, 4.4, 5.3."""
+    """Return (c, p) of each item of `_scalar_network` on m = 3 samples, from docs/theory.md 1.3, 4.3, 4.4, 5.3. To
+    cover the item with error x costs c/x^2, and the error becomes p x at the output.
+    """
     found: dict[str, tuple[float, float, int]] = {}
     stretches: list[float] = []
 
@@ -298,8 +302,8 @@ def _shrunk(M: Float[Array, "a b"], M_hat: Float[Array, "a b"]) -> Float[Array, 
 
 
 def _price_ratio(item: Item, W: Float[Array, "a b"], found: _Replaced) -> float:
-    """Return c of an item, divided by the value that follows from the inputs found: (norm times largest length)^2,
-    times the logarithmic factor for the number of distinct inputs.
+    """Return the cost c of an item, divided by the cost that follows from the inputs found: (norm times largest
+    length)^2, times the logarithmic factor for the number of distinct inputs.
     """
     N, norms = math.log(found.distinct(item.name)), matrix_norms(W)
     if found.radius(item.name) == 0:  # ReLUs that never open

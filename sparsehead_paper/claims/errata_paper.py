@@ -133,9 +133,9 @@ def check_errata_paper_5(context: Context) -> Finding:
 
 @erratum("errata-paper-6", where="paper proposition 5.1, norms", about="representation-norms")
 def check_errata_paper_6(context: Context) -> Finding:
-    """The true norms for orthonormal positions ($Delta = 0$) are smaller than the printed $O(s)$: $||W_K||$,
-    $||W_V||$, $||W_C||_F = sqrt(s)$, $sqrt(2)$, 1 for encoding (a) and $sqrt(s+1)$, $sqrt(2s)$, $sqrt(s)$ for (c);
-    $||W_K W_Q^T||_{2,1} = R sqrt(s)$, where $R$ is the scale of the scores.
+    """The true norms for orthonormal positions ($Delta = 0$) are smaller than the printed $O(s)$: $||W_K||$, $||W_V||$,
+    $||W_C||_F = sqrt(s)$, $sqrt(2)$, 1 for encoding (a), deterministic positions, and $sqrt(s+1)$, $sqrt(2s)$,
+    $sqrt(s)$ for (c), a bag of vectors; $||W_K W_Q^T||_{2,1} = R sqrt(s)$, where $R$ is the scale of the scores.
     """
     s = 3
     f, norms = parity((1, 3, 4), T=7), {}

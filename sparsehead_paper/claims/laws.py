@@ -146,16 +146,16 @@ def check_law_decades(context: Context) -> Finding:
 
 @claim("law-matched", kind="figure", where="paper figure 2 and appendix C")
 def check_law_matched(context: Context) -> Finding:
-    """The law of 3-sparse AND under preset paper, the interpretation of the text that fits most of its figures: dropout
-    0.1, AdamW on matrices, gradients clipped, PyTorch's initialisation; at the paper's 18 context lengths, by the joint
-    design.
+    """The law of 3-sparse AND under preset "paper", the interpretation of the text that fits most of the paper's
+    figures: dropout 0.1, AdamW on matrices, gradients clipped, PyTorch's initialisation; at the paper's 18 context
+    lengths, all measured together with $ln m_80$ smooth in $ln T$.
     """
     return _against_the_paper(context, "law-matched")
 
 
 @claim("law-literal", kind="figure", where="paper figure 2 and appendix C")
 def check_law_literal(context: Context) -> Finding:
-    """The law of 3-sparse AND under preset literal, the literal interpretation of the text: dropout 0.1, Adam with an
+    """The law of 3-sparse AND under preset "literal", the literal interpretation of the text: dropout 0.1, Adam with an
     L2 penalty of $1e-4$ on all parameters, gradients not clipped, minGPT's initialisation.
     """
     return _against_the_paper(context, "law-literal")
@@ -163,9 +163,9 @@ def check_law_literal(context: Context) -> Finding:
 
 @claim("law-matched-beyond", kind="ours")
 def check_law_matched_beyond(context: Context) -> Finding:
-    """Under preset paper, with dropout, and with trials at $T = 3000$, three times beyond the paper's range: fitted
-    to all trials from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law (its
-    AIC, Akaike's criterion, is within 4 of the best).
+    """Under preset "paper", with dropout, $a + b ln T$ describes the number of samples as well as any other law, if
+    fitted to all trials from $T = 100$ to $T = 3000$, three times beyond the paper's range (its AIC, Akaike's
+    criterion, is within 4 of the best).
     """
     name = "law-matched-beyond"
     beyond, near = results(context, name, LawResult), results(context, "law-matched", LawResult)
@@ -190,25 +190,25 @@ def check_law_matched_beyond(context: Context) -> Finding:
 
 @claim("law-matched-decades", kind="ours")
 def check_law_matched_decades(context: Context) -> Finding:
-    """Under preset paper without dropout, from $T = 100$ to $T = 10^5$, the number of samples is described by $a +
-    b ln T$ as well as by any other law: its AIC (Akaike's criterion) is within 4 of the best.
+    """Under preset "paper" without dropout, from $T = 100$ to $T = 10^5$, the number of samples is described by $a + b
+    ln T$ as well as by any other law: its AIC (Akaike's criterion) is within 4 of the best.
     """
     return _over_decades(context, "law-matched-decades")
 
 
 @claim("law-best", kind="ours")
 def check_law_best(context: Context) -> Finding:
-    """With preset best, whose settings are the same rule at every $T$, a head learns the AND of three from at most 1.4
-    times the samples that every learner needs, at every $T$ from 100 to $10^5$.
+    """With preset "best", whose settings are the same rule at every $T$, a head learns the AND of three from at most
+    1.4 times the samples that every learner needs, at every $T$ from 100 to $10^5$.
     """
     return _near_the_floor(context, "law-best")
 
 
 @claim("law-gated", kind="ours")
 def check_law_gated(context: Context) -> Finding:
-    """With preset gated, whose settings are the same rule at every $T$, a head learns the AND of three from at most 1.4
-    times the samples that every learner needs for one answer, at every $T$ from 100 to $10^5$ (trials have five runs
-    and redraw ambiguous data).
+    """With preset "gated", whose settings are the same rule at every $T$, a head learns the AND of three from at most
+    1.4 times the samples that every learner needs for one answer, at every $T$ from 100 to $10^5$ (trials have five
+    runs and redraw ambiguous data).
     """
     return _near_the_floor(context, "law-gated")
 
@@ -216,7 +216,7 @@ def check_law_gated(context: Context) -> Finding:
 @claim("predicted-line", kind="ours")
 def check_predicted_line(context: Context) -> Finding:
     """Of several theoretical learners, greedy selection by covariance needs the number of samples that is nearest to
-    that of preset best: over all $p$, $s$ and $T$ measured, the root mean square of the logarithm of the ratio of
+    that of preset "best": over all $p$, $s$ and $T$ measured, the root mean square of the logarithm of the ratio of
     thresholds is smallest for this learner.
     """
     data = results(context, "predicted", LawsRecord)

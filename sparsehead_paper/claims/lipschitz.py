@@ -116,9 +116,10 @@ def check_softmax_lipschitz(context: Context) -> Finding:
 
 @claim("head-lipschitz", kind="lemma", where="paper lemma 4.3; notes lemma 3.2")
 def check_head_lipschitz(context: Context) -> Finding:
-    """On tokens of length at most $B_X$, changing the parameters of a head ($C_Norm$, $L_out$, $B_in$ as in
-    head-assumptions) changes its output by at most $C_Norm L_out B_in B_X max_t |change of score| + L_out max_t
-    ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
+    """On tokens of length at most $B_X$, changing the parameters of a head changes its output by at most $C_Norm L_out
+    B_in B_X max_t |change of score| + L_out max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices. Here
+    $phi_out$ is $L_out$-Lipschitz, $||phi_in(a)|| <= B_in ||a||$, and the Jacobian of $Norm$ has $||J Norm||_{1,1} <=
+    C_Norm$.
     """
     rng = stream(context.seed, "lipschitz")
     worst = 0.0

@@ -70,9 +70,9 @@ def _best(record: TaughtParityRecord, d: int, k: int) -> StepCell:
 
 @neighbour("taught-one-step", where=f"{KIM_SUZUKI}, theorem 5")
 def check_taught_one_step(context: Context) -> Finding:
-    """After one gradient step from zero scores with true intermediate values, the model, which then uses only its own
-    values, solves parity of $k = 8, 16, 32$ of $d = 64..512$ bits in at least 80 % of trials, and with rounded scores
-    in all trials.
+    """One gradient step from zero scores uses the true intermediate values, the products of two bits, of four, and so
+    on. With only its own values, the model then solves parity of $k = 8, 16, 32$ of $d = 64..512$ bits in at least 80 %
+    of trials, and with rounded scores in all trials.
     """
     record = results(context, "taught-parity", TaughtParityRecord)
     cells = sorted({(c.d, c.k) for c in record.steps})
@@ -114,9 +114,9 @@ def _first(record: TaughtParityRecord, d: int, k: int) -> int | None:
 
 @neighbour("taught-own-steps", where=f"{KIM_SUZUKI}, theorem 7; theory 11.2")
 def check_taught_own_steps(context: Context) -> Finding:
-    """Without true intermediate values $log_2 k$ steps suffice, if scores are rounded and nodes whose values contradict
-    their labels are left out: the scores become those of a construction that computes the parity of all $2^d$ inputs
-    within the stated error.
+    """Without true intermediate values $log_2 k$ steps suffice for parity of $k$ of $d$ bits, if scores are rounded and
+    nodes (intermediate products) whose values contradict their labels are left out: the scores become those of a
+    construction that computes the parity of all $2^d$ inputs within the stated error.
     """
     record = results(context, "taught-parity", TaughtParityRecord)
     if not record.own:
@@ -134,9 +134,9 @@ def check_taught_own_steps(context: Context) -> Finding:
 
 @neighbour("untaught-parity", where=f"{KIM_SUZUKI}, theorem 2; theory 11.3")
 def check_untaught_parity(context: Context) -> Finding:
-    """With the parity as the only label, the gradients at zero scores of relevant and of other bits differ by only
-    $(pi/d) sin(pi/d)^{k-1} cos(pi/d)^{d-k-1}$, and training on a polynomial number of samples does not learn the
-    parity.
+    """With the parity of $k$ of $d$ bits as the only label, the gradients at zero scores of relevant and of other bits
+    differ by only $(pi/d) sin(pi/d)^{k-1} cos(pi/d)^{d-k-1}$, and training on a polynomial number of samples does not
+    learn the parity.
     """
     record = results(context, "taught-parity", TaughtParityRecord)
     off = 0.0
@@ -266,10 +266,11 @@ def check_head_sensitivity(context: Context) -> Finding:
 
 @neighbour("difficulty-order", where="Abbe et al., arXiv 2406.06467 (globality); arXiv 2606.08768")
 def check_difficulty_order(context: Context) -> Finding:
-    """Of the functions in the committed study, parity is the only one of globality above 1, and it needs the most
-    samples, even at a smaller $T$. All others have globality 1. Their average sensitivity, and the samples per $ln T$
-    of a covariance learner, are compared with $m_80$ at $T = 100$ by Spearman's correlation, whose significance is
-    computed from all permutations.
+    """The globality of a function is the least number of positions whose bits together are not independent of the
+    label. Of the functions in the committed study, parity is the only one of globality above 1, and it needs the most
+    samples, even at a smaller $T$. For all others, of globality 1, the average sensitivity and the samples per $ln T$
+    of a covariance learner are compared with $m_80$, the samples for 80 % success at $T = 100$, by Spearman's
+    correlation, whose significance is computed from all permutations.
     """
     rows = difficulty_rows(results(context, "functions", LawsRecord))
     local = [row for row in rows if row["globality"] == 1]

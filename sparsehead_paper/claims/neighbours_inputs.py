@@ -101,7 +101,7 @@ def _upper(row: Threshold) -> float:
 
 @neighbour("flipped-heads", where="arXiv 2602.08695: parity and majority are learned, most juntas are not")
 def check_flipped_heads(context: Context) -> Finding:
-    """A trained head (preset fast, single runs) learns a function from flipped bits if and only if the function
+    """A trained head (preset "fast", single runs) learns a function from flipped bits if and only if the function
     survives the flips, that is, remains the likeliest label of the bits seen. So AND of 3 unbiased bits is learned at
     $eta = 0$ and $.1$ but not at $.25$, and majority of 3 at all three, although a learner that knows the function also
     finds the positions of AND at $.25$.
@@ -186,7 +186,8 @@ def _text(row: tuple[float, float, float]) -> str:
 def check_correlated_laws(context: Context) -> Finding:
     """AND of 3 bits of a chain with correlation .8 between neighbours needs more samples than AND of independent bits,
     whether it is learned by covariances, greedily or by a trained head: a neighbour of a relevant bit has .8 times the
-    covariance of that bit. No measured law lies below $(delta ln K - ln 2)/H(y)$, a floor for any distribution.
+    covariance of that bit. No measured law lies below $(delta ln K - ln 2)/H(y)$, a floor for any distribution of
+    inputs, for $K$ sets of positions, success rate $delta$ and labels of entropy $H(y)$.
     """
     names = [f"c = {c:g}" for c in CHAINS.values()]
     more, said, low = True, [], math.inf

@@ -15,9 +15,9 @@ from .measured import results
     "token-regression-heads", where="arXiv 2503.11272: H = q heads suffice, H = Omega(q) are necessary"
 )
 def check_token_regression_heads(context: Context) -> Finding:
-    """For H = 1 .. q, the error of H trained heads whose scores depend only on positions and pointers is the share $1 -
-    H/q$ of the variance, the least possible; so q heads learn to list all q vectors. All are trained for the same
-    number of steps.
+    """The task is to list the q vectors that q pointers name. For H = 1 .. q, the error of H trained heads whose scores
+    depend only on positions and pointers is the share $1 - H/q$ of the variance, the least possible; so q heads learn
+    to list all q vectors. All are trained for the same number of steps.
     """
     data = results(context, "pointers", PointersRecord)
     q, d = 4, 2
@@ -62,9 +62,9 @@ def _fresh_errors(seed: int) -> dict[int, float]:
     where="arXiv 2503.11272: samples polylog N for heads, N d for feed-forward, N^Omega(1) for recurrent",
 )
 def check_token_laws(context: Context) -> Finding:
-    """To output one of N numbers (q = 1) with a relative error below 1/4, trained heads need fewer samples than a
-    feed-forward and a recurrent net at N = 16, and from N = 4 to 16 their number of samples grows by a smaller factor.
-    From N = 64 to 512 it grows by less than N does.
+    """To output the one of N numbers that a pointer names (q = 1) with a relative error below 1/4, trained heads need
+    fewer samples than a feed-forward and a recurrent net at N = 16, and from N = 4 to 16 their number of samples grows
+    by a smaller factor. From N = 64 to 512 it grows by less than N does.
     """
     data = results(context, "pointers", PointersRecord)
     found = {

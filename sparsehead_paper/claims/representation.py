@@ -90,9 +90,10 @@ def check_monotone_symmetric_representation(context: Context) -> Finding:
     where="paper proposition 5.1 and lemma B.5; notes proposition 5.5, second item",
 )
 def check_symmetric_representation(context: Context) -> Finding:
-    """$f_tf+mlp$ with one head computes every symmetric $s$-sparse function exactly, in all three encodings, with
-    hidden layers of $4(s + 1)$ and $2(s + 1)$ units, first matrix of $||W_1||_F = 4 s sqrt(s + 1)$ in (a) and (b)
-    and read-out $|w| <= sqrt(2(s + 1))$: $poly(s)$. Our construction needs at most $2s$ units in one layer.
+    """$f_tf+mlp$ with one head computes every symmetric $s$-sparse function exactly, in all three encodings (a:
+    deterministic positions, b: trainable ones, c: bag of vectors), with hidden layers of $4(s + 1)$ and $2(s + 1)$
+    units, first matrix of $||W_1||_F = 4 s sqrt(s + 1)$ in (a) and (b) and read-out $|w| <= sqrt(2(s + 1))$: $poly(s)$.
+    Our construction needs at most $2s$ units in one layer.
     """
     s, T, support = 4, 8, (0, 3, 4, 7)
     values = [v for v in itertools.product([0, 1], repeat=s + 1) if len(set(v)) > 1]
@@ -121,9 +122,10 @@ def check_symmetric_representation(context: Context) -> Finding:
     where="paper proposition 5.1 and lemma B.6; notes proposition 5.5, third item",
 )
 def check_general_representation(context: Context) -> Finding:
-    """$f_tf+mlp$ computes every $s$-sparse function exactly: $s$ heads in encodings (a) and (b), one in (c), hidden
-    layers of $4 s 2^s$ and $2 2^s$ units, first matrix of $||W_1||_F = 4 sqrt(s 2^s)$ in (a) and (b) and read-out
-    $|w| <= sqrt(2 2^s)$. Our construction needs one head and at most $2(2^s - 1)$ units in all three encodings.
+    """$f_tf+mlp$ computes every $s$-sparse function exactly: $s$ heads in encodings (a) and (b), deterministic and
+    trainable positions, one in (c), a bag of vectors, hidden layers of $4 s 2^s$ and $2 2^s$ units, first matrix of
+    $||W_1||_F = 4 sqrt(s 2^s)$ in (a) and (b) and read-out $|w| <= sqrt(2 2^s)$. Our construction needs one head and at
+    most $2(2^s - 1)$ units in all three encodings.
     """
     s, T, rng = 3, 8, stream(context.seed, "general")
     drawn = [random_function(T=T, s=s, rng=rng) for _ in range(40)]
@@ -153,11 +155,11 @@ def check_general_representation(context: Context) -> Finding:
     where="paper proposition 5.1 and lemmas B.2 to B.4; notes proposition 5.5",
 )
 def check_representation_norms(context: Context) -> Finding:
-    """The weights of the written heads have $||W_Q||_F <= O(log(T s))$, and $||W_K||$, $||W_V||$, $||W_C||_F <=
-    O(s)$. For exactly orthonormal positions ($Delta = 0$) these four norms of the paper's single head are $ln(4 T
-    s)$, $sqrt(s)$, $sqrt(2)$, 1 in (a), $ln(4 T s)$, 1, $sqrt(2)$, 1 in (b), and $ln(8 T s^2)$, $sqrt(s + 1)$,
-    $sqrt(2s)$, $sqrt(s)$ in (c). Our head has $||W_QK||_F = sqrt(s) ln(n(2s + 1)/s)$ for symmetric functions with
-    $n$ irrelevant tokens: logarithmic in $T$.
+    """The weights of the written heads have $||W_Q||_F <= O(log(T s))$, and $||W_K||$, $||W_V||$, $||W_C||_F <= O(s)$.
+    For exactly orthonormal positions ($Delta = 0$) these four norms of the paper's single head are $ln(4 T s)$,
+    $sqrt(s)$, $sqrt(2)$, 1 with deterministic positions (a), $ln(4 T s)$, 1, $sqrt(2)$, 1 with trainable positions (b),
+    and $ln(8 T s^2)$, $sqrt(s + 1)$, $sqrt(2s)$, $sqrt(s)$ with a bag of vectors (c). Our head has $||W_QK||_F =
+    sqrt(s) ln(n(2s + 1)/s)$ for symmetric functions with $n$ irrelevant tokens: logarithmic in $T$.
     """
     off = 0.0
     for s in (2, 3, 4, 6):

@@ -30,8 +30,8 @@ PRESET_PAPER = (
 @claim("readings", kind="ours")
 def check_readings(context: Context) -> Finding:
     """Of 36 interpretations of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation,
-    dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any other: its evidence is
-    within 3 nats of the best one's, both for thresholds together with curves and for parity.
+    dropout 0.1; preset "paper") explains its thresholds, training curves and parity as well as any other: its evidence
+    is within 3 nats of the best one's, both for thresholds together with curves and for parity.
     """
     data = results(context, "readings", InterpretationsRecord)
     rows = [row for row in data.readings if "law" in row.standings]
@@ -87,7 +87,7 @@ def check_readings_together(context: Context) -> Finding:
 
 
 def _share_of_preset_paper(found: Sequence[tuple[ComparedInterpretation, float]]) -> float:
-    """Return the evidence of the two interpretations that are preset paper, clipped or not."""
+    """Return the evidence of the two interpretations that are preset "paper", clipped or not."""
     decay, _, init, dropout = PRESET_PAPER
     return sum(share for r, share in found if (r.decay, r.init, r.dropout) == (decay, init, dropout))
 
@@ -170,9 +170,9 @@ def check_slope_norms(context: Context) -> Finding:
 
 @claim("failures-sign", kind="ours")
 def check_failures(context: Context) -> Finding:
-    """Near the threshold, the sign of a correlation distinguishes runs that fail: a single run of preset best that has
-    moved positions whose bits correlate negatively with the label on the training set is solved less often than a run
-    that has moved positions with positive correlations.
+    """Near the threshold, the sign of a correlation distinguishes runs that fail: among single runs of preset "best",
+    those that have moved positions whose bits correlate negatively with the label on the training set are solved less
+    often than those that have moved positions with positive correlations.
     """
     data = results(context, "failures", FailuresRecord)
     agree, against = data.solved_by_sign()
@@ -224,9 +224,9 @@ def check_functions(context: Context) -> Finding:
 
 @claim("parity-settings", kind="ours", where="paper, figure 4")
 def check_parity_settings(context: Context) -> Finding:
-    """The interpretation of the text that reproduces the paper's law (preset paper) also reproduces its figure of
-    the parity of three bits: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's
-    range at both.
+    """The interpretation of the text that reproduces the paper's law (preset "paper") also reproduces its figure of the
+    parity of three bits: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at
+    both.
     """
     data = results(context, "parity-settings", ParitySettingsRecord)
     if not data.runs:
@@ -272,10 +272,10 @@ def _steps(runs: list[ParitySettingRun]) -> str:
 
 @claim("function-order", kind="ours")
 def check_function_order(context: Context) -> Finding:
-    """Of all functions of two and three bits (up to symmetry, on uniform bits), those need more samples under preset
-    best whose positions tell less about the label one by one: Spearman's correlation of $m_80$ with the largest
-    $1/I(x_j; y)$ over relevant positions $j$ is positive at every $T$ measured (95 % interval by a bootstrap over
-    functions).
+    """Of all functions of two and three bits (up to symmetry, on uniform bits), a function needs more samples under
+    preset "best" if single positions tell less about its label: Spearman's correlation of $m_80$, the samples for 80 %
+    success, with the largest $1/I(x_j; y)$ over relevant positions $j$ is positive at every $T$ measured (95 % interval
+    by a bootstrap over functions).
     """
     data = results(context, "every-function", LawsRecord)
     found = orders(data)

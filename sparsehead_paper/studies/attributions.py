@@ -45,7 +45,7 @@ def rollout(planted: Planted, bits: Bits) -> Scores:
 
 
 def gradient_times_input(planted: Planted, bits: Bits) -> Scores:
-    """Return <x_t, dF/dx_t> for each position."""
+    """Return <x_t, dF/dx_t> for the token x_t at each position; F is the model's output."""
     import torch
 
     module = planted.torch()
@@ -71,7 +71,7 @@ def integrated_gradients(planted: Planted, bits: Bits, *, baseline: str, steps: 
 
 
 def _along(module: "TorchModel", X: "Tensor", direction: "Tensor") -> Scores:
-    """Return <direction_t, dF/dx_t> at the tokens X, for each position."""
+    """Return <direction_t, dF/dx_t> at the tokens X, for each position; F is the model's output."""
     import torch
 
     at = X.clone().requires_grad_()

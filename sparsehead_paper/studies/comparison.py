@@ -95,8 +95,9 @@ class Race:
     def _drop(self, number: Number, n: int) -> None:
         """Compare the remaining interpretations by their common numbers; drop those far below the best.
 
-        By Markov's inequality a wrong reading's evidence exceeds the true one's e^x times with probability at most
-        e^-x; over all readings, the true one is dropped by a comparison with probability at most 1/100.
+        By Markov's inequality a wrong interpretation's evidence exceeds e^x times the true one's with probability at
+        most e^-x; over all interpretations, with x = ln 3600, the true one is dropped by a comparison with probability
+        at most 1/100.
         """
         most_behind = math.log(100 * len(INTERPRETATIONS))
         common = [x.name for x in self.numbers if all((r, x.name) in self.found for r in self.alive)]

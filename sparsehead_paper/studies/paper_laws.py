@@ -19,7 +19,7 @@ def _on_the_papers_lengths(name: str, preset: str) -> Law:
 
 
 def matched() -> Law:
-    """The law at the paper's 18 T, by the interpretation that fits most of its figures.   Paper: law-matched"""
+    """The law at the paper's 18 T, by the interpretation that fits most of the paper's figures.   Paper: law-matched"""
     return _on_the_papers_lengths("law-matched", "paper")
 
 
@@ -38,7 +38,7 @@ def literal() -> Law:
 
 
 def matched_decades() -> Law:
-    """The matched law without dropout, far beyond the paper's range; stalled runs are stopped.
+    """The law of preset "paper" without dropout, far beyond the paper's range; stalled runs are stopped.
 
     Paper: law-matched-decades
     """

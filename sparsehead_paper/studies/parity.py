@@ -137,10 +137,10 @@ def parity_runs(name: str, runs: int, *, T: int, **settings: Any) -> list[TrainS
 
 
 class ParitySettings(Experiment):
-    """Parity under several settings; its results file contains every run, so `add` can extend it."""
+    """Parity under several settings; the results file contains every run, so `place.add` can extend it."""
 
     def run(self, place: Workplace) -> list[str]:
-        """Run the trials that are neither in the store nor, with `add`, in the results file; write all of them."""
+        """Run the trials missing from the store and, with `place.add`, from the results file; write all trials."""
         done = read_results(place.folder, self.name, ParitySettingsRecord).runs if place.add else ()
         problems = [] if place.stored else self.run_trials(place, parity_missing(done))
         with Store(place.db, readonly=True) as store:

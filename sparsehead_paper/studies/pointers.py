@@ -84,9 +84,10 @@ class PointersRecord(ResultsRecord):
         return {H: [error for _, error in group] for H, group in groupby(listing, key=lambda pair: pair[0])}
 
     def threshold(self, learner: str, N: int, q: int) -> tuple[int, int] | None:
-        """Return (a, b): the cell is learned at b and all larger m tried, but not at a, the next smaller (0: none).
+        """Return (a, b): the cell is learned with b samples and with every larger number tried, but not with a, the
+        next smaller number tried. If there is no smaller number, a is 0.
 
-        None if the largest m is not learned.
+        Return None if the cell is not learned with the largest number.
         """
         wanted = (learner, N, q, False)
         sizes = sorted(
@@ -99,7 +100,9 @@ class PointersRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class Pointers(Stage):
-    """The stage that trains all runs; its results file is written after every cell, and `add` resumes from it."""
+    """The stage that trains all runs; it writes its results file after every cell, and `place.add` resumes from this
+    file.
+    """
 
     seeds: int = 5
     name: str = "pointers"

@@ -81,7 +81,7 @@ class Stage(ABC):
         """
 
     def not_addable(self) -> DomainError:
-        """Return the error for `add` with a stage whose results file does not contain its trials."""
+        """Return the error for `place.add` with a stage whose results file does not contain the stage's trials."""
         return DomainError(
             f"{self.name} cannot be added to: its results file does not hold its trials. Laws that are not measured "
             "on the grid, readings and parity-settings can."

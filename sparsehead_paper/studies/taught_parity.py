@@ -39,7 +39,7 @@ Scores = list[Float[Array, " N"]]
 
 @dataclass(frozen=True)
 class GapCell:
-    """The gradient at zero scores, in units of pi^2/N^2, over all nodes of one tree.
+    """The gradient at zero scores, in units of pi^2/N^2 for N tokens before a node, over all nodes of one tree.
 
     Args:
         child, other: the least value of -gradient at a child, and the largest |gradient| at another token, of the exact
@@ -119,7 +119,7 @@ def score_at_children(d: int, k: int) -> float:
 
 
 def units(gradient: Float[Array, " N"]) -> Float[Array, " N"]:
-    """Return the descent direction in units of pi^2/N^2, in which the exact gradient at a child is near -1."""
+    """Return minus the gradient, in units of pi^2/N^2 for N tokens; the exact gradient at a child is near -1."""
     return -gradient * len(gradient) ** 2 / math.pi**2
 
 
@@ -134,7 +134,7 @@ def gradient_sums(
 ) -> Float[Array, "nodes N"]:
     """Return, for each node, the sum over samples of (phi(z) - y) phi'(z) x_j at zero scores, for all tokens j.
 
-    z is the mean of the bits and of those nodes before it that are live.
+    phi(z) = -cos(pi z) is the node's value and y its label; z is the mean of the bits and of the live nodes before it.
     """
     d = seen.shape[1] - len(live)
     nodes = seen[:, d:] * live
@@ -150,7 +150,9 @@ def seen_tokens(d: int, live: Bool[Array, " nodes"]) -> Shaped[Array, " nodes"]:
 
 
 def directions(sums: Float[Array, "nodes N"], n: int, live: Bool[Array, " nodes"]) -> Scores:
-    """Return the descent directions at zero scores, in units of pi^2/N^2; 0 at tokens that are not live."""
+    """Return the descent directions at zero scores, in units of pi^2/N^2 for the N tokens that a node sees; 0 at tokens
+    that are not live.
+    """
     d = sums.shape[1] - len(live)
     found = []
     for q, (row, N) in enumerate(zip(sums / n, seen_tokens(d, live), strict=True)):

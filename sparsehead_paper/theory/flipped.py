@@ -31,13 +31,13 @@ def flips(s: int, eta: float) -> Float[Array, "n n"]:
 
 
 def posterior(f: SparseFunction, *, p: float, eta: float) -> Float[Array, " n"]:
-    """Return P(y = 1 | z) for each pattern z.   Paper: feature-noise"""
+    """Return P(y = 1 | z) for the label y and each pattern z of the bits seen.   Paper: feature-noise"""
     joint = chances(f.s, p)[:, None] * flips(f.s, eta)  # P(x, z)
     return np.asarray((f.values @ joint) / joint.sum(axis=0))
 
 
 def survives(f: SparseFunction, *, p: float, eta: float) -> bool:
-    """Return whether the best guess of y from z is f(z) on every pattern, with no ties.
+    """Return whether the best guess of the label y from z, the bits seen, is f(z) on every pattern, with no ties.
 
     Otherwise a learner that fits the likeliest label for each pattern of bits that it sees does not find f, for any
     number of samples.
@@ -49,13 +49,15 @@ def survives(f: SparseFunction, *, p: float, eta: float) -> bool:
 
 
 def clean_accuracy(f: SparseFunction, *, p: float, eta: float) -> float:
-    """Return P(g(x) = f(x)) on bits without noise, for the best guess g of y from z.   Paper: feature-noise"""
+    """Return P(g(x) = f(x)) on bits x without noise, for the best guess g of the label from the bits seen.
+    Paper: feature-noise
+    """
     guess = posterior(f, p=p, eta=eta) > 0.5
     return float(chances(f.s, p) @ (guess == (f.values > 0)))
 
 
 def and_survives_below(s: int, p: float) -> float:
-    """Return the eta below which a conjunction of s bits survives, for p <= 1/2.
+    """Return the flip rate eta below which a conjunction of s bits seen is their likeliest label, for p <= 1/2.
 
     As eta grows, the best guess fails first at the pattern of ones: (p/(p + (1-p) r))^s = 1/2 at the odds r = eta/(1 -
     eta). For p <= 1/2 a bit seen as 0 is truly 0 with probability above 1/2, so no other pattern fails. (For larger p
@@ -97,7 +99,7 @@ def information(f: SparseFunction, *, p: float, eta: float) -> float:
 
 def least_samples(f: SparseFunction, *, p: float, eta: float, n_functions: int, success: float) -> float:
     """Return (success ln K - ln 2)/I(z; y), a lower bound on samples if K = n_functions functions, f at K different
-    sets of positions, are equally likely.
+    sets of positions, are equally likely. I(z; y) is the information that the bits seen give about the label.
 
     With fewer samples no learner names the right one with probability `success`.   Paper: feature-noise-floor
     """
@@ -126,9 +128,9 @@ def ranked_first(f: SparseFunction, *, p: float, eta: float, T: int, m: int) -> 
 def _ranked_first(
     n_one: int, m: int, shares: tuple[float, float, float], signed: float, others: int, s: int
 ) -> float:
-    """Return the probability if n_one labels are 1. `shares`: the shares of ones at a relevant position among samples
-    with label 1 and with label 0, and at an irrelevant position. `signed`: the sign of the covariance; 0 if only its
-    size counts.
+    """Return the probability that `ranked_first` returns, given that n_one of m labels are 1. `shares`: the shares of
+    ones at a relevant position among samples with label 1 and with label 0, and at an irrelevant position. `signed`:
+    the sign of the covariance; 0 if only its size counts.
     """
     given_one, given_zero, always = shares
     n_zero = m - n_one
@@ -150,7 +152,7 @@ def _ranked_first(
 
 
 def ranked_m80(f: SparseFunction, *, p: float, eta: float, T: int) -> int:
-    """Return the least m, to within 1 %, from which `ranked_first` is at least .8.
+    """Return the least m, to within 1 %, at which the relevant bits have the largest covariances with probability .8.
 
     >>> from sparsehead.functions import majority
     >>> [ranked_m80(majority(range(3), T=3), p=0.5, eta=eta, T=100) for eta in (0.0, 0.25)]
@@ -169,7 +171,8 @@ def ranked_m80(f: SparseFunction, *, p: float, eta: float, T: int) -> int:
 def chain_conjunction_rate(s: int, T: int, c: float) -> float:
     """Return P(y = 1) for an AND of s positions of a chain of T bits, averaged over all sets of s positions.
 
-    Neighbours in the set that are g apart agree with probability (1 + c^g)/2.   Paper: correlated-laws
+    Neighbours in the set that are g apart agree with probability (1 + c^g)/2, where c is the correlation of adjacent
+    bits.   Paper: correlated-laws
 
     >>> chain_conjunction_rate(2, 3, 0.0), chain_conjunction_rate(2, 2, 0.5)
     (0.25, 0.375)
@@ -186,7 +189,8 @@ def chain_conjunction_rate(s: int, T: int, c: float) -> float:
 def least_samples_by_labels(positive_rate: float, *, n_functions: int, success: float) -> float:
     """Return (success ln K - ln 2)/H(y), a floor for any distribution of the inputs, K = n_functions.
 
-    `positive_rate` is P(y = 1), averaged over the K functions.   Paper: correlated-laws
+    `positive_rate` is P(y = 1), averaged over the K functions; H(y) is the entropy of a label with this rate.
+    Paper: correlated-laws
     """
     return (success * math.log(n_functions) - math.log(2)) / _entropy(positive_rate)
 

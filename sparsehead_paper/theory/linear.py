@@ -56,7 +56,8 @@ def _updates(log_r: float) -> Real:
 
 
 def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
-    """Bound ln N_inf of the class of `log_cover_vector` in d dimensions, or on d points: d ln(1 + 2 r); 0 if r <= 1.
+    """Bound ln N_inf of the class of `log_cover_vector` in d dimensions, or on d points, by d ln(1 + 2 r) with r = a
+    b/eps, or by 0 if r <= 1.
 
     Proof: a maximal set of parameters more than eps/b apart is a cover, and the balls of radius eps/(2b) around its
     elements are disjoint and lie in a ball of radius a + eps/(2b). The cover is proper; every subset of the class also
@@ -112,7 +113,8 @@ def log_cover_matrix(
 
 
 def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
-    """Return the simpler bound (Bb/eps)^2 Lambda(d_1, N); it uses C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
+    """Return (Bb/eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3, a simpler bound for `log_cover_matrix`'s class.
+    The proof uses C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
 
     Paper: linear-cover
     """

@@ -14,9 +14,9 @@ from sparsehead._base.types import Array, Float
 def softmax_l1_bound(delta: Real) -> float:
     """Return 2 tanh(delta/2) <= delta, a bound on ||softmax(a) - softmax(b)||_1 if ||a - b||_inf <= delta.
 
-    Proof: for any set S of positions, the logits of P(S) under a and under b differ by at most 2 delta, and
-    sigmoid(x + delta) - sigmoid(x - delta) is largest at x = 0, where it is tanh(delta/2); the l1 distance is twice the
-    largest difference over S. The bound holds with any mask. Equality: a = (-delta/2, delta/2), b = -a.
+    Proof: let P(S) be the total weight of a set S of positions. Its logits under a and under b differ by at most 2
+    delta, and sigmoid(x + delta) - sigmoid(x - delta) is largest at x = 0, where it is tanh(delta/2); the l1 distance
+    is twice the largest difference over S. The bound holds with any mask. Equality: a = (-delta/2, delta/2), b = -a.
 
     Paper: softmax-lipschitz
     Differs: the paper uses the constant 2.
@@ -47,8 +47,9 @@ def head_error_bound(
 ) -> float:
     """Bound the change of a head's output: ||f_head - f_head^|| <= L_out ( B_in B_X 2 tanh(score_error/2) + in_error ).
 
-    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. Only
-    phi_in, not phi_in^, must satisfy the bound B_in: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
+    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. Only phi_in, not
+    phi_in^, must satisfy the bound B_in: with weights a and rows phi_in(x_t) of Phi, Phi^T a - Phi^^T a^ = Phi^T (a -
+    a^) + (Phi - Phi^)^T a^.
 
     Paper: head-lipschitz
     Differs: the constant of softmax is 1, not 2. Equality for X = (1, -1), W_V = 1, scores -+score_error/2.

@@ -104,11 +104,11 @@ class MatrixElement:
 class MatrixCover:
     """The cover at eps of x -> W x on points ||x|| <= b: row lengths of W add up to <= B, ||W|| <= S if S is given.
 
-    Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps.
-    Row j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and
-    perceptron updates (e_j/b^2) sigma x_i, sigma = +-1, each followed by the projection onto the class in the norm
-    Q(V) = sum_j ||V_j||^2/r_j. Q(W' - V) starts at R and falls by more than ((1 - sqrt alpha) eps)^2/(b^2 R) each
-    time.
+    Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps. Row j then
+    gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and perceptron updates (e_j/b^2)
+    sigma x_i, sigma = +-1, each followed by the projection onto the class in the norm Q(V) = sum_j ||V_j||^2/r_j. With
+    W' for W with rounded row lengths, Q(W' - V) starts at R and falls by more than ((1 - sqrt alpha) eps)^2/(b^2 R)
+    each time.
 
     Paper: linear-cover
     """
@@ -180,15 +180,16 @@ class MatrixCover:
 
 
 def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Array, "d_1 d_2"]:
-    """Return the matrix with row lengths at most r that is nearest to V in the norm Q (or in any other norm that
-    weights whole rows).
+    """Return the matrix with row lengths at most r that is nearest to V in the norm sum_j ||V_j||^2/r_j (or in any
+    other norm that weights whole rows).
     """
     lengths = np.linalg.norm(V, axis=1)
     return V * np.minimum(1.0, np.divide(r, lengths, out=np.ones_like(r), where=lengths > 0))[:, None]
 
 
 def _into_class(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"], S: float) -> Float[Array, "d_1 d_2"]:
-    """Return the Q-nearest matrix with row lengths <= r and spectral norm <= S, by alternating directions (ADMM).
+    """Return the matrix with row lengths <= r and spectral norm <= S that is nearest to V in the norm Q(V) = sum_j
+    ||V_j||^2/r_j, by alternating directions (ADMM).
 
     This projection has no closed form, because Q weights row j by 1/r_j. One half-step projects a weighted mean row by
     row, the other clips singular values. A final scaling puts the result exactly into the class.

@@ -54,10 +54,12 @@ def trigonometric_codes(N: int, q: int) -> Float[Array, "N p"]:
 
 
 def trigonometric_request(N: int, y: Sequence[int]) -> Float[Array, " p"]:
-    """Return w with <w, u_i> = 1 on y and at most 0 elsewhere: 1 - g_i/min g, the minimum over positions outside y.
+    """Return w with <w, u_i> = 1 on y and at most 0 elsewhere, for the codes u_i: 1 - g_i/min g, the minimum over
+    positions outside y.
 
-    g_i = prod over j in y of (1 - cos(t_i - t_j)) is a trigonometric polynomial of degree q that is zero on y and
-    positive elsewhere. Its coefficients are found by multiplying its factors.   Paper: sparse-averaging
+    g_i = prod over j in y of (1 - cos(t_i - t_j)), t_i = 2 pi i/N, is a trigonometric polynomial of degree q that is
+    zero on y and positive elsewhere. Its coefficients are found by multiplying its factors.
+    Paper: sparse-averaging
     """
     q = len(y)
     angles = 2 * np.pi * np.arange(N) / N
@@ -79,7 +81,7 @@ def sign_codes(N: int, p: int, *, rng: np.random.Generator) -> Float[Array, "N p
 
 
 def least_norm_request(codes: Float[Array, "N p"], y: Sequence[int]) -> Float[Array, " p"]:
-    """Return the shortest w with <w, u_i> = 1 for all i in y.
+    """Return the shortest w with <w, u_i> = 1 for all i in y, where u_i is the code of position i.
 
     Raises:
         DomainError: the codes of y are linearly dependent.
@@ -91,7 +93,7 @@ def least_norm_request(codes: Float[Array, "N p"], y: Sequence[int]) -> Float[Ar
 
 
 def largest_outside(codes: Float[Array, "N p"], w: Float[Array, " p"], y: Sequence[int]) -> float:
-    """Return the largest <w, u_i> over the positions outside y."""
+    """Return the largest <w, u_i> over the positions i outside y, where u_i is the code of position i."""
     return float(np.delete(codes @ w, list(y)).max())
 
 
@@ -107,7 +109,8 @@ def sign_width(N: int, q: int, failure: float) -> int:
 def score_scale(N: int, q: int, *, leak: float, gap: float) -> float:
     """Return beta = ln((N - q)(1 - leak)/(q leak))/gap, with which at most `leak` of the attention lies outside y.
 
-    The products <w, u_i> are equal on y and lower by at least `gap` elsewhere.   Paper: sparse-averaging
+    The products <w, u_i> of request and code are equal on y and lower by at least `gap` elsewhere.
+    Paper: sparse-averaging
     """
     return math.log((N - q) * (1 - leak) / (q * leak)) / gap
 
@@ -137,7 +140,8 @@ def tokens(
 def worst_error(attention: Float[Array, " N"], y: Sequence[int]) -> float:
     """Return sup over all z_i of length at most 1 of the distance from the mixed value to the mean over y.
 
-    The difference is sum_i c_i z_i with c_i = a_i - [i in y]/q, so the supremum is sum_i |c_i|: take z_i = sign(c_i) e.
+    The difference is sum_i c_i z_i with c_i = a_i - [i in y]/q for the attention a_i, so the supremum is sum_i |c_i|:
+    take z_i = sign(c_i) e, e a unit vector.
 
     Paper: sparse-averaging
     """

@@ -84,8 +84,8 @@ def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:
 
     x_k = (eps/g)(c_k/p_k)^{1/3},  g = sum c^{1/3} p^{2/3}.
 
-    This follows from convexity with one Lagrange multiplier; the minimum is g^3/eps^2. Items with c = 0 get x = inf. An
-    item with several copies counts once per copy in both sums.
+    c_k and p_k are the cost and the factor of item k. This follows from convexity with one Lagrange multiplier; the
+    minimum is g^3/eps^2. Items with c = 0 get x = inf. An item with several copies counts once per copy in both sums.
 
     Paper: split-lemma
     """

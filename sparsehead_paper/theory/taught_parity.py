@@ -121,7 +121,9 @@ def gap(d: int, k: int = 2) -> float:
 
 
 def error_variance(d: int, k: int = 2) -> float:
-    """Return E[((phi(z) - y) phi'(z))^2] at zero scores, for the parity y of k of the d bits that are seen."""
+    """Return E[((phi(z) - y) phi'(z))^2] at zero scores, where z is the mean of the d bits seen and y the parity of k
+    of them.
+    """
     angle = math.pi / d
 
     def cosine(c: int) -> float:
@@ -176,10 +178,10 @@ def end_gradient(
 def error_bound(d: int, k: int, L: float) -> float:
     """Return a bound, for all 2^d inputs, on |output - parity| of the model whose scores are L at children, else 0.
 
-    The attention on other tokens than the children is delta = (N - 2)/(2 e^L + N - 2). If the children's values have
-    errors of at most e, then z is within 2 delta + e of the mean of the true values. phi has slope 0 there and
-    curvature at most pi^2, so the error of the node is at most e' = pi^2/2 (2 delta + e)^2. This is applied once for
-    each level.   Paper: taught-own-steps
+    With N = d + k - 2 tokens before the last node, the attention on other tokens than its two children is delta = (N -
+    2)/(2 e^L + N - 2), and for earlier nodes it is less. If the children's values have errors of at most e, then z is
+    within 2 delta + e of the mean of the true values. phi has slope 0 there and curvature at most pi^2, so the error of
+    the node is at most e' = pi^2/2 (2 delta + e)^2. This is applied once for each level.   Paper: taught-own-steps
     """
     check_tree(d, k)
     others = d + k - 4
