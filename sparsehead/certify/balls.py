@@ -77,7 +77,7 @@ class Ball:
         return Ball(quotient, np.where((least > 0) & np.isfinite(y.rad), rad, np.inf))
 
     def __matmul__(self, other: "Operand") -> "Ball":
-        """The matrix product, its sums added in any order; see the docstring of this file."""
+        """The matrix product; its radius bounds the rounding of sums added in any order."""
         x, W = self, exact(other)
         rows = np.count_nonzero(x.size, axis=-1).max(initial=0)
         columns = np.count_nonzero(W.size, axis=-2).max(initial=0)

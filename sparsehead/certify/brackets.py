@@ -97,7 +97,7 @@ def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Ar
 def never_exceeds(
     choices: Choices, patterns: Shaped[Array, "m s"], U: Float[Array, " m"]
 ) -> Bool[Array, " m"]:
-    """Return for each pattern whether the mix is proved not to exceed U; see the docstring of this file."""
+    """Return for each pattern whether the mix is proved not to exceed U, by the sign of sum_t max_b w_t (v_t - U)."""
     light, v = choices.weights, choices.values
     heavy = light if choices.heavy is None else choices.heavy
     free, inside = choices.others, np.array(choices.support, dtype=np.int64)

@@ -170,7 +170,7 @@ def _label_chances(g: Shaped[Array, " n"], chances: list[float]) -> tuple[float,
 
 
 def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
-    """Return mu, the mean number of wrong s-sets that explain m samples.
+    """Return mu, the mean number of wrong s-sets of positions that explain m samples.
 
     mu = sum over r < s of C(s, r) C(T-s, s-r) (1 - difference_r)^m, where r counts the positions shared with the right
     set.

@@ -45,7 +45,7 @@ def check_errata_notes_11(context: Context) -> Finding:
 def check_errata_notes_12(context: Context) -> Finding:
     """The parameters $theta_out$ of $phi_out$ range over a set, but the product cover covers only the parameters
     $theta_s$ of the score and $theta_in$ of $phi_in$: with one score, one $phi_in$ and $phi_out(y) = c y$, $c$ in $[0,
-    1]$, it would give $N = 1$. $phi_out$ must be fixed, or covered too.
+    1]$, the product cover would give $N = 1$. $phi_out$ must be fixed, or covered too.
     """
     values = evaluate_parameters(lambda y, c: c * y, np.linspace(0, 1, 101), [1.0])
     size = class_covering_number(values, eps=0.1).size

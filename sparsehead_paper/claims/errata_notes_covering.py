@@ -151,8 +151,8 @@ def check_errata_notes_7(context: Context) -> Finding:
 
 @erratum("errata-notes-8", where="notes section 2.2.1", about="vc-cover")
 def check_errata_notes_8(context: Context) -> Finding:
-    """The bound $(e m/VC)^VC$ on the covers of a class of VC dimension $VC$ on $m$ points needs $m >= VC$ and $eps
-    < 1$: at $m = 1$, $VC = 4$ it is 0.21, but a cover has at least one function. The constant $e$ is Euler's
+    """The bound $(e m/VC)^VC$ on the covers of a class of VC dimension $VC$ on $m$ points needs $m >= VC$ and $eps <
+    1$: at $m = 1$, $VC = 4$ the bound is 0.21, but a cover has at least one function. The constant $e$ is Euler's
     number.
     """
     patterns = np.array(list(itertools.product([0.0, 1.0], repeat=4)))

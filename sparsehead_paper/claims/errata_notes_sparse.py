@@ -152,8 +152,8 @@ def check_errata_notes_23(context: Context) -> Finding:
 
 @erratum("errata-notes-24", where="notes section 5, end", about="sample-lower-bound")
 def check_errata_notes_24(context: Context) -> Finding:
-    """The number of bits that name one of $C(T, s)$ supports, $log2 C(T, s)$, is of the order $s log(T/s)$, not $s
-    log T$: at $s = T$ it is 0. For AND a label has only $H(2^{-s})$ bits of information, where $H$ is the binary
+    """The number of bits that name one of $C(T, s)$ supports, $log2 C(T, s)$, is of the order $s log(T/s)$, not $s log
+    T$: at $s = T$ the number is 0. For AND a label has only $H(2^{-s})$ bits of information, where $H$ is the binary
     entropy.
     """
     bits = {s: math.log2(math.comb(100, s)) for s in (3, 50, 100)}

@@ -87,9 +87,9 @@ def check_sample_lower_bound(context: Context) -> Finding:
 
 @claim("information-floor", kind="ours")
 def check_information_floor(context: Context) -> Finding:
-    """The best possible probability of identifying an AND of $s$ of $T$ bits from $m$ samples is $E(1/N)$, where
-    $N$ is the number of $s$-subsets that are consistent with the samples; below the $m$ at which it reaches 0.8 no
-    learner succeeds in 80 % of cases. Proven lower and upper bounds on this $m$ are computed at every $T$; for $s =
+    """The best possible probability of identifying an AND of $s$ of $T$ bits from $m$ samples is $E(1/N)$, where $N$ is
+    the number of $s$-subsets that are consistent with the samples; below the $m$ at which this probability reaches 0.8
+    no learner succeeds in 80 % of cases. Proven lower and upper bounds on this $m$ are computed at every $T$; for $s =
     3$ and balanced labels it grows like $4.3 ln T$ as $T$ grows.
     """
     above = []

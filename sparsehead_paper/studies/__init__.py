@@ -9,7 +9,7 @@ curves, attention, parity, norms, dropout   the paper's figures 3 and 4, norms a
 paper_laws, slope, functions   the law under other settings, the causes of its slope, other functions and learners
 predicted              conjunctions at other p and s: laws of theoretical learners beside those of presets
 every_function         laws of all functions of two and three bits, and what predicts their order
-gated                  single runs of preset gated beside those of preset best
+gated                  single runs of preset "gated" beside those of preset "best"
 proofs                 results of verify on learned models, and on models whose outputs were all computed
 read_trained, failures   functions read from trained models; why runs near the threshold fail
 input_laws             laws for bits that are flipped, shifted or correlated

@@ -26,8 +26,8 @@ def log_cover_vc(*, m: int, d: int, eps: float) -> float:
     """Bound ln N_inf of a 0/1 class of VC dimension d on m points; if eps < 1, each pattern needs its own element.
 
     The result is at most d ln(e m/d) if m >= d >= 1. If eps >= 1, one function covers all.   Paper: vc-cover
-    Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 this is 0.21, although a cover
-    has at least one element.
+    Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 their bound is 0.21, although a cover has at
+    least one element.
     """
     return 0.0 if check_eps(eps) >= 1 else log_sauer(m=m, d=d)
 
@@ -95,7 +95,7 @@ def empirical_rademacher(values: Float[Array, "n m"]) -> float:
 
 
 def cover_vc_printed(*, m: int, d: int) -> float:
-    """Return (e m/d)^d as printed in the notes, for any m; it is below 1 if m is much smaller than d.
+    """Return the bound (e m/d)^d as printed in the notes, for any m; its value is below 1 if m is much smaller than d.
 
     Paper: vc-cover
     """
