@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ from sparsehead_paper.report.reproduce import Reproduction
 from sparsehead_paper.report.story import story
 from sparsehead_paper.studies.agreement import Agreement, Count, Shares
 from sparsehead_paper.studies.folder import committed, default_folder, read_results, write_results
-from sparsehead_paper.studies.law_stage import SuccessRecord
+from sparsehead_paper.studies.input_laws import InputCellsRecord
+from sparsehead_paper.studies.law_stage import LawsRecord, SuccessRecord
 from sparsehead_paper.studies.spot import UNCHECKED
 
 GOOD, BAD = (Agreement((Shares((Count("T = 100", (30, 32), (k, 12)),)),)) for k in (11, 4))
@@ -128,7 +130,13 @@ def test_every_kind_of_fresh_record_can_be_drawn(tmp_path):
 
     for name, (kind, _) in FRESH.items():
         if kind is not SuccessRecord:
-            write_results(tmp_path, name, read_results(committed(), name, kind))
+            record: Any
+            if kind is InputCellsRecord:
+                laws = read_results(committed(), name, LawsRecord).laws
+                record = InputCellsRecord({law.label: law.cells for law in laws})
+            else:
+                record = read_results(committed(), name, kind)
+            write_results(tmp_path, name, record)
             assert draw(name, committed(), tmp_path).to_dict()["datasets"]["fresh"], name
 
 
