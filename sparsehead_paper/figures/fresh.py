@@ -50,9 +50,9 @@ def _input_laws(chart: Any, fresh: InputCellsRecord) -> Chart:
     """Draw a cross at each (T, m) with the number solved of those run, in the panel of its law's group."""
     groups = input_laws().groups
     rows = [
-        {"group": groups[label], "label": label, **row, "solved": f"{row['solved']}/{row['trials']}"}
-        for label, cells in fresh.cells.items()
-        for row in rows_by_length(cells)
+        {"group": groups[law.label], "label": law.label, **row, "solved": f"{row['solved']}/{row['trials']}"}
+        for law in fresh.laws
+        for row in rows_by_length(law.cells)
     ]
     panels = [panel for row in chart.vconcat for panel in row.hconcat]
     for panel in panels:

@@ -61,7 +61,11 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
         subtitle=[
             record.state + ".",
             f"Bars: 95 % intervals. Grey: the information floor.{dashed}",
-            *(["The title leaves out laws whose slope is uncertain by a factor of ten or more."] if slopes else []),
+            *(
+                ["The title leaves out laws whose slope is uncertain by a factor of ten or more."]
+                if slopes
+                else []
+            ),
         ],
         data={"points": points, "reference": reference, "floor": floor},
         width=2 * PANEL_WIDTH + 80,

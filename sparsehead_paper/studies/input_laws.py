@@ -110,10 +110,18 @@ SPOTS: tuple[tuple[str, int, int, tuple[int, int]], ...] = (
 
 
 @dataclass(frozen=True)
-class InputCellsRecord(ResultsRecord):
-    """Fresh trials of the study: cells by T, by the label of the law."""
+class CellsOfLaw:
+    """Fresh trials of the law with this label: cells by T."""
 
-    cells: dict[str, dict[int, list[Cell]]]
+    label: str
+    cells: dict[int, list[Cell]]
+
+
+@dataclass(frozen=True)
+class InputCellsRecord(ResultsRecord):
+    """Fresh trials of the study."""
+
+    laws: tuple[CellsOfLaw, ...]
 
 
 def fresh_cells(at: int, seed: int) -> Experiment:
@@ -143,21 +151,18 @@ def collect_cells(store: Store, experiment: Experiment) -> InputCellsRecord:
     for spec, record in zip(experiment.specs, experiment.records(store), strict=True):
         cells = solved.setdefault(labels[spec_id(replace(spec, seed=0))], {}).setdefault(spec.T, {})
         cells.setdefault(spec.m, []).append(record.solved)
-    return InputCellsRecord(
-        {
-            label: {T: [Cell(m, sum(won), len(won)) for m, won in cells.items()] for T, cells in by_T.items()}
-            for label, by_T in solved.items()
-        }
-    )
+    laws = [
+        CellsOfLaw(
+            label, {T: [Cell(m, sum(won), len(won)) for m, won in cells.items()] for T, cells in by_T.items()}
+        )
+        for label, by_T in solved.items()
+    ]
+    return InputCellsRecord(tuple(laws))
 
 
 def observe_cells(record: LawsRecord | InputCellsRecord) -> Observed:
     """Return the trials solved in each cell of SPOTS."""
-    all_cells = (
-        record.cells
-        if isinstance(record, InputCellsRecord)
-        else {law.label: law.cells for law in record.laws}
-    )
+    all_cells = {law.label: law.cells for law in record.laws}
     return {
         f"{label} solved at $T = {T}$, $m = {m}$": [True] * c.solved + [False] * (c.trials - c.solved)
         for label, T, m, _ in SPOTS

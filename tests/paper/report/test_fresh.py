@@ -18,7 +18,7 @@ from sparsehead_paper.report.reproduce import Reproduction
 from sparsehead_paper.report.story import story
 from sparsehead_paper.studies.agreement import Agreement, Count, Shares
 from sparsehead_paper.studies.folder import committed, default_folder, read_results, write_results
-from sparsehead_paper.studies.input_laws import InputCellsRecord
+from sparsehead_paper.studies.input_laws import CellsOfLaw, InputCellsRecord
 from sparsehead_paper.studies.law_stage import LawsRecord, SuccessRecord
 from sparsehead_paper.studies.spot import UNCHECKED
 
@@ -133,7 +133,7 @@ def test_every_kind_of_fresh_record_can_be_drawn(tmp_path):
             record: Any
             if kind is InputCellsRecord:
                 laws = read_results(committed(), name, LawsRecord).laws
-                record = InputCellsRecord({law.label: law.cells for law in laws})
+                record = InputCellsRecord(tuple(CellsOfLaw(law.label, law.cells) for law in laws))
             else:
                 record = read_results(committed(), name, kind)
             write_results(tmp_path, name, record)

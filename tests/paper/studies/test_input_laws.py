@@ -122,7 +122,7 @@ def test_fresh_trials_have_the_settings_of_their_law(tmp_path, monkeypatch):
     experiment.run(Workplace(tmp_path / "r.db", tmp_path, workers=1))
     with Store(tmp_path / "r.db") as store:
         record = study.collect_cells(store, experiment)
-    assert {label: list(cells) for label, cells in record.cells.items()} == {row[0]: [12] for row in spots}
+    assert {law.label: list(law.cells) for law in record.laws} == {row[0]: [12] for row in spots}
     seen = study.observe_cells(record)
     assert [len(values) for values in seen.values()] == [3, 2, 1]
     assert next(iter(seen)) == "one-step, AND 0.1 solved at $T = 12$, $m = 200$"
