@@ -54,8 +54,8 @@ def test_fresh_trials_have_the_settings_of_the_committed_ones_and_none_of_their_
             assert all(settings(spec) in own for spec in specs), spot.name
             assert not {spec.seed for spec in stage.specs} & {spec.seed for spec in specs}
         elif isinstance(stage, Laws):
-            known = {law.label: law.cells for law in read_results(committed(), spot.name, LawsRecord).laws}
-            assert all(m in [cell.m for cell in known[label][T]] for label, T, m, _ in SPOTS)
+            laws = {law.label: law.cells for law in read_results(committed(), spot.name, LawsRecord).laws}
+            assert all(m in [cell.m for cell in laws[label][T]] for label, T, m, _ in SPOTS)
             assert len(specs) == sum(trials for *_, (trials, _) in SPOTS)
         else:
             assert isinstance(stage, Law)
