@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, hypergeom
 
+from sparsehead._base.rng import stream
 from sparsehead._base.types import Array
 
 LEVEL = 0.05  # of all tests together: if nothing has changed, all agree with probability .95 at least
@@ -49,12 +50,20 @@ class Shares:
         return shares_p([(*cell.committed, *cell.fresh) for cell in self.cells])
 
     def power(self, shift: float, level: float) -> float:
-        """Return the probability of noticing that each cell's share of successes is `shift` higher, cut to [0, 1]."""
+        """Return the probability of noticing that each cell's share of successes is `shift` higher, cut to [0, 1].
+
+        Beyond 50,000 outcomes it is the share among 500 random ones.
+        """
         plan = tuple((*cell.committed, cell.fresh[1]) for cell in self.cells)
-        chances = [
-            binom.pmf(np.arange(n + 1), n, min(1.0, max(0.0, solved / trials + shift)))
-            for solved, trials, n in plan
-        ]
+        shares = [min(1.0, max(0.0, solved / trials + shift)) for solved, trials, _ in plan]
+        if math.prod(n + 1 for *_, n in plan) > 50_000:
+            rng = stream(0, "power of a comparison")
+            draws = np.transpose([rng.binomial(n, p, 500) for (*_, n), p in zip(plan, shares, strict=True)])
+            seen = [
+                [(*cell[:2], int(new), cell[2]) for cell, new in zip(plan, row, strict=True)] for row in draws
+            ]
+            return float(np.mean([shares_p(rows) <= level for rows in seen]))
+        chances = [binom.pmf(np.arange(n + 1), n, p) for (*_, n), p in zip(plan, shares, strict=True)]
         each = chances[0]
         for more in chances[1:]:
             each = np.multiply.outer(each, more)
