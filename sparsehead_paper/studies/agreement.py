@@ -49,14 +49,14 @@ class Shares:
         """
         return shares_p([(*cell.committed, *cell.fresh) for cell in self.cells])
 
-    def power(self, shift: float, level: float) -> float:
+    def power(self, shift: float, level: float, most: int = 50_000) -> float:
         """Return the probability of noticing that each cell's share of successes is `shift` higher, cut to [0, 1].
 
-        Beyond 50,000 outcomes it is the share among 500 random ones.
+        If there are more than `most` outcomes, it is the share of 500 random ones.
         """
         plan = tuple((*cell.committed, cell.fresh[1]) for cell in self.cells)
         shares = [min(1.0, max(0.0, solved / trials + shift)) for solved, trials, _ in plan]
-        if math.prod(n + 1 for *_, n in plan) > 50_000:
+        if math.prod(n + 1 for *_, n in plan) > most:
             rng = stream(0, "power of a comparison")
             draws = np.transpose([rng.binomial(n, p, 500) for (*_, n), p in zip(plan, shares, strict=True)])
             seen = [

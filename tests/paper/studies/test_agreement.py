@@ -103,3 +103,10 @@ def test_equal_settings_are_rarely_called_different():
     """With committed shares as they are in long runs, the test errs at most at its level."""
     for p in (0.1, 0.5, 0.9):
         assert Shares((Count("", (round(4000 * p), 4000), (0, 12)),)).power(0.0, LEVEL) <= LEVEL
+
+
+def test_power_from_random_outcomes_is_near_that_of_all():
+    compared = Shares((Count("T = 100", (150, 192), (20, 24)), Count("T = 300", (30, 40), (6, 8))))
+    for shift in (-0.1, -0.2, 0.15):
+        exact, drawn = (compared.power(shift, 0.05, most=most) for most in (50_000, 0))
+        assert abs(exact - drawn) < 4 * (0.25 / 500) ** 0.5 and 0.02 < exact < 0.99
